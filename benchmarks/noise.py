@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from retroact.coins import Key
-from retroact.noise import Bridge, Mechanism, Schauder, Tree
+from retroact.noise import Bridge, Lapped, Mechanism, Schauder, Tree
 from retroact.paper import PaperTree
 from retroact.params import words
 from retroact.privacy import largest_mu, split
@@ -48,7 +48,8 @@ def main(bits):
     rows = [
         ("paper: dyadic tree, 2m, Laplace", PaperTree(horizon), 0.0),
         ("dyadic tree, exact sensitivity, Laplace", Tree(horizon), 0.0),
-        ("bridge tree, Laplace (default, delta = 0)", Bridge(horizon), 0.0),
+        ("bridge tree, Laplace", Bridge(horizon), 0.0),
+        ("lapped tree, Laplace (default, delta = 0)", Lapped(horizon), 0.0),
         (f"dyadic tree, exact, Gaussian, delta = {DELTA:g}", Tree(horizon), DELTA),
         (f"Schauder tree, Gaussian (default, {DELTA:g})", Schauder(horizon), DELTA),
     ]

@@ -15,7 +15,7 @@ from retroact.audit.likelihood import Moves, likelihood, nodes, simulate
 from retroact.audit.noise import conformance
 from retroact.coins import DiscreteGaussian, DiscreteLaplace
 from retroact.errors import InputError
-from retroact.noise import Bridge, Fresh, Mechanism, Oblivious, Schauder, Tree
+from retroact.noise import Bridge, Fresh, Lapped, Mechanism, Oblivious, Schauder, Tree
 from retroact.privacy import Share
 from retroact.testing import check_noise_law
 from retroact.testing.worst_pair import worst
@@ -246,9 +246,12 @@ def test_noise_that_depends_on_the_history_is_refuted():
 
 @pytest.mark.parametrize(
     ("process", "share"),
-    [(Tree(20), PURE), (Bridge(20), PURE), (Fresh(4), PURE), (Tree(20), GAUSSIAN), (Schauder(20), GAUSSIAN)],
-    ids=["tree", "bridge", "fresh", "gaussian tree", "schauder"],
-)
+    [
+        (Tree(20), PURE), (Bridge(20), PURE), (Lapped(20, radices=(4,)), PURE), (Fresh(4), PURE),
+        (Tree(20), GAUSSIAN), (Schauder(20), GAUSSIAN),
+    ],
+    ids=["tree", "bridge", "lapped", "fresh", "gaussian tree", "schauder"],
+)  # fmt: skip
 def test_right_noise_conforms_and_the_p_value_is_one(process, share):
     runs, batches, one = 100, 20, Fraction(1)
     many = Mechanism(process, share, units=(3,) * runs * batches, norm1=one, norm2_squared=one).under(Seeds(1).coins())

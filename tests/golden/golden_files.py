@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import golden_groups
+import golden_lapped
 import golden_streams
 
 FOLDER = Path(__file__).parent
@@ -18,6 +19,7 @@ Streams = dict[str, Callable[[], Iterator[bytes]]]
 FILES: dict[str, Callable[[], Streams]] = {
     "releases.json": golden_streams.streams,
     "groups.json": golden_groups.streams,
+    "lapped.json": golden_lapped.streams,
 }
 """For each file the streams whose releases it holds."""
 

@@ -15,6 +15,7 @@ from retroact.noise import (
     FewChanges,
     Fresh,
     IndependentCopy,
+    Lapped,
     Process,
     Rectangle,
     Schauder,
@@ -70,11 +71,11 @@ def test_fresh_noise_for_short_windows(window):
     ("kind", "window", "expected"),
     [
         ("gaussian", 2, Fresh), ("gaussian", 12, Fresh), ("gaussian", 13, Windowed), ("gaussian", 1024, Windowed),
-        ("gaussian", 16384, Schauder), ("pure", 3, Fresh), ("pure", 4, Windowed), ("pure", 60_000, Bridge),
+        ("gaussian", 16384, Schauder), ("pure", 3, Fresh), ("pure", 4, Windowed), ("pure", 60_000, Lapped),
     ],
 )  # fmt: skip
 def test_a_window_gets_the_process_with_the_least_error(kind, window, expected):
-    found = candidates(None, 65_535, window, "")
+    found = candidates(None, 65_535, window, "", kind)
     chosen = found[quietest(found, kind, 65_535)]
     assert type(chosen) is expected
     inner = Bridge if kind == "pure" else Schauder
@@ -145,6 +146,8 @@ def processes():
         Schauder(100),
         Bridge(100),
         Bridge(5000),
+        Lapped(100),
+        Lapped(5000),
         Windowed(10),
         Windowed(10, inner=Bridge),
         Windowed(1),
@@ -201,15 +204,15 @@ def test_unbounded_loses_little_while_the_guess_holds():
     assert doubling.variances(rounds).max() > 10 * unknown.variances(rounds).max()
 
 
-@pytest.mark.parametrize("kind", [Tree, Schauder, Bridge, Windowed, Unbounded])
+@pytest.mark.parametrize("kind", [Tree, Schauder, Bridge, Lapped, Windowed, Unbounded])
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "8", True, None, 1 << 41])
 def test_bad_horizons(kind, bad):
     with pytest.raises(InputError, match="whole number of rounds"):
         kind(bad)
 
 
-@pytest.mark.parametrize("process", [Tree(10), Schauder(10), Bridge(10)])
-@pytest.mark.parametrize("bad", [0, 11, -3])
+@pytest.mark.parametrize("process", [Tree(10), Schauder(10), Bridge(10), Lapped(100, radices=(8,))])
+@pytest.mark.parametrize("bad", [0, 101, -3])
 def test_rounds_outside(process, bad):
     with pytest.raises(InputError, match="rounds"):
         process.variance(bad)
@@ -239,5 +242,14 @@ def test_every_process_is_written_down_in_words_of_its_own():
     assert {process.kind for process in made} == {*Process.kinds} - {"fresh", "one_sided"}
     for process in made:
         assert type(process).__name__ not in words(process.spec())
-        if process.kind in ("tree", "schauder", "bridge", "any_rounds", "few_changes", "stamped_blocks", "by_size"):
+        if process.kind in (
+            "tree",
+            "schauder",
+            "bridge",
+            "lapped",
+            "any_rounds",
+            "few_changes",
+            "stamped_blocks",
+            "by_size",
+        ):
             assert Process.from_spec(process.spec(), "noise") == process

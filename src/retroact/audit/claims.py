@@ -103,7 +103,7 @@ def obligations_of(specification: Specification) -> list[Obligation]:
     >>> import retroact as ra
     >>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=100)
     >>> obligations_of(spec)[0].law
-    'discrete Laplace noise of scale 4 on every node'
+    'discrete Laplace noise of scales 4.5 to 14.4 on every node'
     """
     return [_obligation(specification, name) for name in specification.statistics]
 

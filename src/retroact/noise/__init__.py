@@ -7,6 +7,7 @@ from .crossfade import Crossfade
 from .few_changes import FewChanges
 from .fresh import Fresh
 from .independent_copy import IndependentCopy
+from .lapped import Lapped
 from .mechanism import Mechanism, Oblivious
 from .one_sided import OneSided
 from .process import Process, Terms, difference
@@ -29,6 +30,7 @@ __all__ = [
     "Fresh",
     "GaussianThreshold",
     "IndependentCopy",
+    "Lapped",
     "Mechanism",
     "Oblivious",
     "OneSided",

@@ -89,13 +89,17 @@ class Bridge(Process):
 @lru_cache(maxsize=256)
 def default_radices(horizon: int) -> tuple[int, ...]:
     """The radices up to 64 with the smallest worst error h * sqrt(sum of k) for this horizon."""
-    return min(_candidates(horizon.bit_length()), key=lambda ks: (len(ks) ** 2 * sum(ks), len(ks)))
+    return min(partitions(horizon.bit_length(), 6), key=lambda ks: (len(ks) ** 2 * sum(ks), len(ks)))
 
 
-def _candidates(bits: int, largest: int = 6) -> Iterator[tuple[int, ...]]:
-    """All non-increasing sequences of exponents that add up to the bits, as powers of two."""
+def partitions(bits: int, largest: int, smallest: int = 1) -> Iterator[tuple[int, ...]]:
+    """All non-increasing sequences of exponents that add up to the bits, as powers of two.
+
+    >>> list(partitions(4, 3, 2)), list(partitions(0, 3))
+    ([(4, 4)], [()])
+    """
     if bits == 0:
         yield ()
-    for exponent in range(min(largest, bits), 0, -1):
-        for rest in _candidates(bits - exponent, exponent):
+    for exponent in range(min(largest, bits), smallest - 1, -1):
+        for rest in partitions(bits - exponent, exponent, smallest):
             yield (1 << exponent, *rest)

@@ -20,6 +20,7 @@ from .bridge import Bridge
 from .crossfade import LONGEST, Crossfade
 from .faded import GAUSSIAN
 from .fresh import Fresh
+from .lapped import LAPLACE, Lapped
 from .mechanism import Oblivious
 from .process import Process
 from .schauder import Schauder
@@ -31,13 +32,13 @@ Law = Literal["gaussian", "laplace"]
 LAWS: tuple[Law, ...] = get_args(Law)
 """In order of preference, where two are equally good or no statistic has an interval to judge them by."""
 
-Name = Literal["crossfade", "schauder", "bridge", "tree", "fresh", "paper", "doubling"]
+Name = Literal["crossfade", "schauder", "lapped", "bridge", "tree", "fresh", "paper", "doubling"]
 Choice = Name | type[Process] | Oblivious | None
 Candidates = Mapping[str, Process]
 
 NAMES: tuple[Name, ...] = get_args(Name)
 CLASSES: dict[type[Process], Name] = {
-    Crossfade: "crossfade", Schauder: "schauder", Bridge: "bridge", Tree: "tree", Fresh: "fresh",
+    Crossfade: "crossfade", Schauder: "schauder", Lapped: "lapped", Bridge: "bridge", Tree: "tree", Fresh: "fresh",
 }  # fmt: skip
 
 
@@ -80,6 +81,7 @@ PROCESSES: dict[str, Callable[[int | None, int | None], Process | None]] = {
     "schauder": partial(_over, Schauder),
     "bridge": partial(_over, Bridge),
     "crossfade": _crossfade,
+    "lapped": partial(_over, Lapped),
     "windowed schauder": partial(_windowed, Schauder),
     "windowed bridge": partial(_windowed, Bridge),
     "unbounded schauder": partial(_unbounded, Schauder),
@@ -126,11 +128,10 @@ def candidates(
         found.pop("crossfade", None)
     if not found:
         return candidates("schauder", releases, live, place, kind)
-    if kind != "pure":
-        return found
-    if choice == "crossfade":
-        raise InputError(GAUSSIAN, place=place)
-    return {name: process for name, process in found.items() if not process.gaussian_only}
+    fit = {name: process for name, process in found.items() if process.serves(kind)}
+    if not fit:
+        raise InputError(GAUSSIAN if kind == "pure" else LAPLACE, place=place)
+    return fit
 
 
 def _all(releases: int | None, live: int | None) -> Iterator[tuple[str, Process]]:
@@ -142,6 +143,6 @@ def _all(releases: int | None, live: int | None) -> Iterator[tuple[str, Process]
 
 def quietest(found: Candidates, kind: Kind, last: int) -> str:
     """The one with the smallest deviation in the worst release of 1 .. last: for noise without an interval."""
-    fit = {name: process for name, process in found.items() if kind != "pure" or not process.gaussian_only}
+    fit = {name: process for name, process in found.items() if process.serves(kind)}
     seen = {name: process.outlook(1 if kind == "pure" else 2, last) for name, process in fit.items()}
     return min(seen, key=lambda name: math.inf if (one := seen[name]) is None else one.deviation)

@@ -102,6 +102,7 @@ class Process(Parameters, ABC):
     horizon: int | None
     most_intervals: int = 1
     gaussian_only: ClassVar[bool] = False
+    pure_only: ClassVar[bool] = False
     crossable: ClassVar[bool] = True
     """Whether its product with a process over past times is known to hide rectangles (`noise.Rectangle`)."""
     _latest: tuple[int, Terms] | None = None
@@ -171,6 +172,10 @@ class Process(Parameters, ABC):
     @property
     def name(self) -> str:
         return self.kind.replace("_", " ")
+
+    def serves(self, kind: str) -> bool:
+        """Whether it has noise of this kind, pure or Gaussian."""
+        return not (self.gaussian_only if kind == "pure" else self.pure_only)
 
     @abstractmethod
     def charge(self, p: int) -> Fraction:

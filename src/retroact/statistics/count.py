@@ -34,6 +34,7 @@ class Count(Linear):
             Example("count, Gaussian tree", cls(noise="tree"), short),
             Example("count, schauder", cls(noise="schauder")),
             Example("count, bridge", cls(noise="bridge")),
+            Example("count, lapped", cls(noise="lapped"), {**pure, "horizon": 64}),
             Example("count, paper's tree", cls(noise="paper"), {**pure, **short}),
             Example("count, doubling", cls(noise="doubling"), endless),
             Example("count, without end", cls(), endless),

@@ -66,7 +66,7 @@ class Plan(Tabular):
     >>> import retroact as ra
     >>> plan = ra.Stream({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=1023).plan()
     >>> round(plan["n"].standard_deviation, 1)
-    22.4
+    20.7
     """
 
     guarantee: Guarantee
@@ -189,7 +189,7 @@ def solve(
     >>> import retroact as ra
     >>> wanted = solve({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, errors={"n": 20}, delta=1e-6, horizon=1000)
     >>> round(wanted.epsilon, 1), wanted["n"].half_width <= 20, wanted.law
-    (2.2, True, 'laplace')
+    (2.0, True, 'laplace')
     """
     for name in statistics:
         if name not in errors:

@@ -40,9 +40,9 @@ class Specification:
     """Checked and immutable; the names of all coins start with its digests.
 
     >>> import retroact as ra
-    >>> spec = Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, delta=1e-6, horizon=1000)
+    >>> spec = Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, delta=1e-6, horizon=10_000)
     >>> spec.choice.law, spec.processes["n"]
-    ('gaussian', Schauder(1000))
+    ('gaussian', Schauder(10000))
 
     ``records`` is about how many records there will be, for errors that depend on it (a window holds its share of
     them); it is public, and never read from the data.
