@@ -4,9 +4,14 @@ import json
 from random import Random
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 
 import retroact as ra
+from retroact.outputs.charts import charts
+from retroact.statistics import Statistic
 from retroact.statistics.models.discriminant import ClassMeans
 from retroact.statistics.models.noisy_moments import NoisyMoments
 from retroact.statistics.models.products import INTERCEPT
@@ -85,6 +90,68 @@ def test_an_erased_subject_leaves_no_trace_in_any_later_model(which):
     first, second = one.close_round(), other.close_round()
     assert first.encode() == second.encode()
     assert first["m"].to_dict() == second["m"].to_dict()
+
+
+@pytest.mark.parametrize("which", MODELS)
+def test_a_model_is_written_as_a_table_of_a_file(which):
+    for statistic in (MODELS[which], MODELS[which].replace(every=2, where={"age": {"min": 18}})):
+        assert Statistic.from_spec(statistic.spec(), "statistics.model") == statistic
+    assert Statistic.from_spec({**MODELS[which].spec(), "by": "town"}, "m") == ra.GroupBy("town", MODELS[which])
+
+
+@pytest.mark.parametrize("which", ["ridge", "classifier", "nearest_mean", "categorical_nb"])
+def test_frames_of_every_kind_are_predicted(which):
+    model, data = released(MODELS[which], people(3000)).value, people(40, seed=2)
+    expected = model.predict(data).tolist()
+    frame = pandas.DataFrame(data)
+    for given in (frame, polars.from_pandas(frame), pyarrow.Table.from_pandas(frame), frame.to_dict("records")):
+        assert model.predict(given).tolist() == expected
+
+
+def test_a_person_is_forgotten_by_all_models_after_a_restart(tmp_path):
+    options = {"epsilon": 4.0, "delta": 1e-6, "horizon": 8, "key": ra.Key.for_testing(1)}
+    data, people_of = people(600), [f"u{number % 30}" for number in range(600)]
+    stream = ra.Stream.open(tmp_path / "models", schema=SCHEMA, statistics=MODELS, **options)
+    stream.add(data, subject=people_of)
+    stream.close_round()
+    stream.close()
+    stream = ra.Stream.open(tmp_path / "models", key=options["key"])
+    stream.erase(subject="u3")
+    found = stream.close_round()
+    stream.close()
+    kept = [number for number in range(600) if number % 30 != 3]
+    twin = ra.Stream(SCHEMA, MODELS, **options)
+    twin.add({name: column[kept] for name, column in data.items()}, subject=[people_of[number] for number in kept])
+    twin.close_round()
+    expected = twin.close_round()
+    assert {name: found[name].to_dict() for name in MODELS} == {name: expected[name].to_dict() for name in MODELS}
+
+
+def test_the_revised_past_and_maps_of_models_work():
+    statistics = {
+        "past": ra.Restated(ra.Ridge(["height", "age"], "weight"), [0, 1]),
+        "first": ra.PCA("height", 1).map(lambda model: model.variances[0], name="first variance"),
+    }
+    stream = ra.Stream(SCHEMA, statistics, epsilon=8.0, delta=1e-6, horizon=8, key=ra.Key.for_testing(1))
+    stream.add(people())
+    stream.close_round()
+    stream.add(people(20_000, seed=3))
+    found = stream.close_round()
+    assert {past: round(model.records, -4) for past, model in found["past"].value.items()} == {1: 20_000, 2: 40_000}
+    assert {"past_round", "feature"} <= set(found["past"]._table().names)
+    assert found["first"].value == pytest.approx(people()["height"].var() / 60**2, rel=0.2)
+
+
+def test_the_bars_of_a_model_are_its_largest_coefficients_of_either_sign():
+    options = {"epsilon": 20.0, "delta": 1e-6, "horizon": 4, "key": ra.Key.for_testing(1)}
+    stream = ra.Stream(SCHEMA, {"m": ra.Ridge(["smokes", "town", "age"], "weight")}, **options)
+    stream.add({**people(), "weight": 100 - 20 * people()["smokes"] + people()["age"] / 10})
+    form, table = stream._core.form, stream.close_round()._table()
+    (chart,) = charts(form, table)
+    assert chart.bars[0].label == "smokes"
+    assert chart.bars[0].value < -10
+    assert len(chart.bars) == 5  # and not the intercept, which is in another unit
+    assert len(chart.rows) == 6
 
 
 @pytest.mark.parametrize("which", GAUSSIAN)

@@ -22,8 +22,10 @@ from .products import INTERCEPT, Products
 ONE = INTERCEPT / LENGTH
 # A count below this many deviations is taken to be as large.
 LEAST = 3
-# At the middle of the bounds to either end.
+# What the squared lengths of points, and those of targets, are taken to be on average, for plans.
 SPREAD = 0.5
+# 10 to this power, and a float times it, are floats.
+MOST_DIGITS = 150
 
 
 class NoisyMoments:
@@ -106,7 +108,8 @@ def rounded(values: F64, errors: F64 | float) -> F64:
     given = np.asarray(values, dtype=np.float64)
     each = np.broadcast_to(np.asarray(errors, dtype=np.float64), given.shape)
     known = np.isfinite(each) & (each > 0)
-    digits = np.where(known, 2 - np.floor(np.log10(np.where(known, each, 1.0))), 12).astype(int)
+    digits = np.where(known, 2 - np.floor(np.log10(np.where(known, each, 1.0))), 12)
+    digits = np.clip(digits, -MOST_DIGITS, MOST_DIGITS).astype(int)
     out = given.copy()
     for one in np.unique(digits).tolist():
         out[digits == one] = np.round(given[digits == one], one)
