@@ -44,7 +44,7 @@ def test_samples_in_a_file():
     with pytest.raises(InputError, match=r"agee.*statistics\.age\.of"):
         Specification.from_dict(data)
     data["statistics"]["age"] = {"type": "window_sample", "of": {"type": "medain", "field": "age"}}
-    with pytest.raises(InputError, match=r"interior_point, median.*got 'medain'.*statistics\.age\.of"):
+    with pytest.raises(InputError, match=r"interior_point, linear_model, median.*got 'medain'.*statistics\.age\.of"):
         Specification.from_dict(data)
     data["statistics"]["age"] = {"type": "window_sample", "of": {"type": "median", "field": "age"}, "sise": 3}
     with pytest.raises(InputError, match=r"got 'sise'.*statistics\.age\.sise"):

@@ -126,7 +126,7 @@ def _obligation(spec: Specification, name: str) -> Obligation:
         noise = f"every answer is a run of {sample.of.label} on a sample of its window ({sample.form})"
         noise += "" if sample.gate is None else f", behind a count with noise by {process!r}"
         sensitivity = "one record in every window it lives in"
-        law = f"each run spends ε = {float(sample.of.contract.epsilon):.6g}"
+        law = found.price
     else:
         noise = f"independent noise on the nodes of {process!r}, added with fixed weights"
         sensitivity = _sensitivity(spec, name, mechanism)

@@ -121,7 +121,7 @@ def _noise(spec: Specification, name: str) -> str:
     if found is None:
         return process
     sample = found.statistic
-    runs = f"each run of {sample.of.label} spends ε = {float(sample.of.contract.epsilon):.4g}"
+    runs = f"{sample.of.label}: {found.price}"
     return runs if sample.gate is None else f"{runs}, gate with {process}"
 
 

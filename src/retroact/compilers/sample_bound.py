@@ -55,9 +55,10 @@ class SampleBound(Bound):
     statistic: WindowSample
     limit: Limit | None = None
 
-    def __init__(self, statistic: WindowSample, grant: Grant) -> None:
+    def __init__(self, statistic: WindowSample, grant: Grant, share: Share | None = None) -> None:
         gate = statistic.calibrated
-        super().__init__(statistic, grant, share=Share("pure", ONE) if gate is None else gate.share)
+        own = Share("pure", ONE) if gate is None else gate.share
+        super().__init__(statistic, grant, share=own if share is None else share)
         if gate is not None:
             self.limit = gate.limit(self.noise, grant.releases, grant.place)
         given = None if gate is None else [gate.epsilon, gate.spent, gate.failure]
@@ -98,10 +99,10 @@ class SampleBound(Bound):
         own = self.statistic
         if not self.passed(noise, live.count, at.index):
             return BOTTOM
-        if own.of.contract.relation == SUBSTITUTION and live.count < (own.size or 0):
+        if own.substitutes and live.count < (own.size or 0):
             return BOTTOM  # only if a promise is broken or a gate has failed
         rows = drawn(own.form, live, noise.coins, at.round, size=own.size, rate=own.rate)
-        return own.of.run(rows, self.schema, noise.coins.branch("answer", at.round))
+        return own.of.in_release(rows, self.schema, noise, at.index, at.round)
 
     def passed(self, noise: Mechanism, live: int, release: int) -> bool:
         """Whether the gate, if any, is open."""
@@ -130,6 +131,16 @@ class SampleBound(Bound):
     @property
     def method(self) -> str:
         return f"{self.statistic.form} {self.statistic.of.label}"
+
+    @property
+    def noisy(self) -> str:
+        """What of it has noise, in a word; empty if nothing has."""
+        return "" if self.limit is None else "gate"
+
+    @property
+    def price(self) -> str:
+        """What each run spends, in words."""
+        return f"each run spends ε = {float(self.statistic.of.contract.epsilon):.4g}"
 
     def notes(self, records: int) -> tuple[str, ...]:
         return tuple(outlook(self))
@@ -197,10 +208,9 @@ def _seen(sample: WindowSample, records: int) -> float:
 def outlook(bound: SampleBound) -> Iterator[str]:
     """The lines of a plan: what one run spends by which bound, how many records it takes, and what would take fewer."""
     sample, grant, cost = bound.statistic, bound.grant, bound.cost
-    spent = f"ε = {float(sample.of.contract.epsilon):.4g}"
     reach = f"{grant.reach:,} release{'s' * (grant.reach != 1)}"
     known = "" if math.isnan(rank_error(sample, grant.schema, 1, BETA)) else "errors are in ranks (records); "
-    yield f"{known}each run spends {spent}; one record is in at most {reach} ({sample.form}, {cost.bound})"
+    yield f"{known}{bound.price}; one record is in at most {reach} ({sample.form}, {cost.bound})"
     if bound.limit is not None:
         first, sure = float(bound.limit.at(1)), _sure(bound)
         yield f"⊥ until the noisy count of live records reaches {first:,.0f}; almost sure to answer from {sure:,.0f} on"

@@ -41,6 +41,8 @@ from ..schema import Schema
 from ..statistics.grant import ONE_COUNT, Demand, Grant, Layout, StreamTerms
 from ..statistics.statistic import Example, Statistic
 from .gate import PARTS, Calibrated, Gate, gate_of
+from .linear_model import LinearModel
+from .noisy_sums import NoisySums, NoisySumsBound
 from .sample_bound import SampleBound
 
 # The most that one run may spend, unless its whole share is larger.
@@ -107,7 +109,13 @@ class WindowSample(Statistic):
                 raise InputError(f"expected at least the size of the sample, {self.size:,}, got {live:,}", place=name)
         if of.takes is not None and of.takes != size:
             raise mismatch(f"a size of {of.takes:,}, which {of.label} is made for", size, "size")
-        if self._some_contract.relation == SUBSTITUTION and not self._rests_on:
+        if isinstance(of, NoisySums) and of.epsilon is None and not self.pays_together:
+            raise InputError(
+                f"expected all live records for {of.label}, got a part of them: what sampling saves is not accounted "
+                "for (an epsilon of one run may be given)",
+                place="of",
+            )
+        if self.substitutes and not self._rests_on:
             raise InputError(
                 f"{of.kind} is private for one record in the place of another, so its samples must always have the "
                 "same size: give a size, and an occupancy or a gate",
@@ -120,7 +128,9 @@ class WindowSample(Statistic):
         stream, few = {"epsilon": 8.0}, {"epsilon": 4.0, "updates": 6, "deltas": (1e-4,), "horizons": (8,)}
         lasting = cls(Median("age"), window=4, rate=0.5, persistent=True)
         gated = cls(InteriorPoint("age"), window=4, size=4, gate=8)
+        descent = LinearModel(["age", "member"], "amount", iterations=4)
         return [
+            Example("regression by descent", cls(descent, window=4), {**stream, "delta": 1e-6}, checks=few),
             Example("median of a window", cls(Median("age"), window=4), stream, checks=few),
             Example("Poisson sample", cls(Median("age"), window=4, rate=0.5), stream, checks=few),
             Example("lasting sample", lasting, {**stream, "late": False}, checks={**few, "late": False}),
@@ -136,6 +146,11 @@ class WindowSample(Statistic):
         return "whole"
 
     @property
+    def pays_together(self) -> bool:
+        """Whether all runs are one Gaussian mechanism (`noisy_sums`)."""
+        return isinstance(self.of, NoisySums) and self.of.epsilon is None and self.form == "whole" and self.gate is None
+
+    @property
     def _rests_on(self) -> bool:
         """Whether the guarantee relies on a minimum number of live records."""
         return self.size is not None and (self.occupancy is not None or (self.gate is not None and not self.persistent))
@@ -143,6 +158,8 @@ class WindowSample(Statistic):
     def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
         largest = super().demand(schema, stream).largest
         self.of.check(schema, f"{stream.place}.of")
+        if self.pays_together:
+            return Demand(largest, "gaussian")
         cost = None if self.of.epsilon is None else partial(self._fixed_cost, stream)
         return Demand(largest, "pure", delta=True, fixed_cost=cost)
 
@@ -199,6 +216,11 @@ class WindowSample(Statistic):
         """The contract of its algorithm, at an epsilon of 1 if none is set yet."""
         return self.of.promised(Fraction(1) if self.of.epsilon is None else self.of.epsilon)
 
+    @property
+    def substitutes(self) -> bool:
+        """Whether its algorithm is private for one record in the place of another only."""
+        return self._some_contract.relation == SUBSTITUTION
+
     def replaced(self, **sample: Any) -> WindowSample:
         """For comparison: the same algorithm on another kind of sample, with all of the budget to spend."""
         of = copy(self.of)
@@ -209,7 +231,7 @@ class WindowSample(Statistic):
         """The parts of delta: for the gate (once for its noise, once for letting too few pass), and the rest."""
         if self.gate is None:
             return Fraction(0), failure
-        if not failure and self._some_contract.relation == SUBSTITUTION:
+        if not failure and self.substitutes:
             raise InputError(
                 "a gate lets too few records pass with some probability, which takes a delta above 0, and "
                 f"{self.of.kind} must never see too few",
@@ -238,17 +260,20 @@ class WindowSample(Statistic):
         return found
 
     def layout(self, schema: Schema) -> Layout:
-        """Of the count behind the gate."""
-        return ONE_COUNT
+        """Of the count behind the gate, or of noisy sums."""
+        return self.of.layout(schema) if isinstance(self.of, NoisySums) and self.pays_together else ONE_COUNT
 
     def candidates(self, grant: Grant) -> Candidates:
-        """For the count behind the gate."""
+        """For the count behind the gate, or for noisy sums."""
         if self.gate is None:
-            return {"fresh": Fresh(_reach(grant.reach, grant.place))}
+            queries = self.of.queries if isinstance(self.of, NoisySums) and self.pays_together else 1
+            return {"fresh": Fresh(_reach(grant.reach, grant.place) * queries)}
         return self.gate.candidates(grant.releases, grant.live, grant.place)
 
     def preferred(self, grant: Grant) -> str:
         """The process for its gate, which has no interval."""
+        if self.pays_together:
+            return "fresh"
         kind = "pure" if self.gate is None else self.gate.kind_of_share(self._failures(grant.failure, grant.place)[0])
         return quietest(self.candidates(grant), kind, grant.judged)
 
@@ -256,7 +281,7 @@ class WindowSample(Statistic):
         return self.of.reads(schema)
 
     def bind(self, grant: Grant) -> SampleBound:
-        return SampleBound(self.resolved(grant), grant)
+        return NoisySumsBound(self, grant) if self.pays_together else SampleBound(self.resolved(grant), grant)
 
     def settled_cost(self, grant: Grant) -> Cost:
         """Of a resolved sample, without its gate."""

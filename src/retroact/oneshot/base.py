@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 from ..checks import number
 from ..coins import Coins
 from ..errors import InputError
+from ..noise import Mechanism
 from ..params import Parameters
 from ..schema import Rows, Schema
 
@@ -116,6 +117,10 @@ class OneShot(Parameters, ABC):
     @abstractmethod
     def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
         """The answer for a multiset of records, which may be empty. The order of the rows must not matter."""
+
+    def in_release(self, rows: Rows, schema: Schema, noise: Mechanism, index: int, round: int) -> Any:
+        """The answer for release number ``index``, in this round; ``noise`` is that of the statistic."""
+        return self.run(rows, schema, noise.coins.branch("answer", round))
 
     def needed(self, schema: Schema, beta: float) -> int | None:
         """How many records it takes for an answer within the data with probability 1 - beta; None if unknown. Needs an

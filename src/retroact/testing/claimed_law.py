@@ -54,8 +54,8 @@ def claims(spec: Specification, name: str, coins: Coins | None = None) -> Iterat
     noise = spec.mechanism(name, coins or Coins(bytes(32)))
     sample = sample_in(spec.bounds[name])
     if sample is not None:
-        if sample.limit is not None:  # only the gate has noise
-            yield f"{name}, gate", 0, Claim(layout, noise.share, spec.processes[name]), noise
+        if sample.noisy:
+            yield f"{name}, {sample.noisy}", 0, Claim(layout, noise.share, spec.processes[name]), noise
         return
     if not isinstance(noise, Lagged) or not isinstance(statistic, Restated):
         yield name, 0, Claim(layout, share, spec.processes[name]), noise

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..coins import Coins, Key
+from ..coins import Key
 from ..compilers import SampleBound, WindowSample, sample_in
 from ..errors import VerificationError
+from ..noise import Mechanism
 from ..oneshot import BOTTOM
 from ..schema import Rows, Schema
 from ..stream import Specification
@@ -48,7 +49,7 @@ class Drawing(Scene):
         spy, spied = copy(sample), copy(spec)
         self.sample = spy.statistic = copy(sample.statistic)
         spy.statistic.of = copy(spy.statistic.of)
-        spy.statistic.of.run = _counted  # type: ignore[method-assign]
+        spy.statistic.of.in_release = _counted  # type: ignore[method-assign]
         spied.bounds = {**spec.bounds, name: spy}
         last = spec.releases(name) or ENDLESS
         first, window = max(1, min(3, last - 1)), sample.grant.window
@@ -103,7 +104,7 @@ def check_sample(spec: Specification, name: str, random: Random, *, keys: int = 
     return worst
 
 
-def _counted(rows: Rows, schema: Schema, coins: Coins) -> Counter[Any]:
+def _counted(rows: Rows, schema: Schema, noise: Mechanism, index: int, round: int) -> Counter[Any]:
     columns = [[tuple(row) for row in c.tolist()] if c.ndim > 1 else c.tolist() for c in rows.columns.values()]
     return Counter(zip(*columns, strict=True))
 

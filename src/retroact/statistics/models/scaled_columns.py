@@ -64,7 +64,7 @@ def scaled_columns(name: str, field: Field, knots: int = 0) -> ScaledColumns:
     return _number(name, field, knots)
 
 
-def quotient(top: I64, below: float) -> F64:
+def quotient(top: I64 | F64, below: float | F64) -> F64:
     """top / below, truncated towards zero; exact for whole numbers with |top| + below < 2^53, in floats or not.
 
     If below does not divide top, the next whole number q away from zero differs from |top| / below by at least
