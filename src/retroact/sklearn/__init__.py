@@ -7,9 +7,12 @@ RetroactiveKMedian(n_clusters=3, radius=10)
 
 try:
     from .base import Forgotten, WithdrawnError
+    from .classifiers import RetroactiveCategoricalNB, RetroactiveClassifier, RetroactiveNearestMean
     from .clusters import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian
-    from .models import ModelWarning, RetroactiveRidge
+    from .model_base import ModelWarning
+    from .pca import RetroactivePCA
     from .public import PublicFourier, PublicPipeline, PublicScaler, make_pipeline
+    from .ridge import RetroactiveRidge
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "sklearn":
         raise
@@ -26,8 +29,12 @@ __all__ = [
     "PublicFourier",
     "PublicPipeline",
     "PublicScaler",
+    "RetroactiveCategoricalNB",
+    "RetroactiveClassifier",
     "RetroactiveKMeans",
     "RetroactiveKMedian",
+    "RetroactiveNearestMean",
+    "RetroactivePCA",
     "RetroactiveRidge",
     "WithdrawnError",
     "make_pipeline",

@@ -216,7 +216,8 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
         try:
             specification = self._specification()
         except InputError as error:
-            raise error.moved(self._called.get(error.path or "", error.path)) from None
+            own = (error.path or "").removeprefix("statistics.model.")
+            raise error.moved(self._called.get(own, own or None)) from None
         specification.schema.encode(columns)
         return FittedStream.begin(specification, key=self.key, store=self.store, named=named)
 
