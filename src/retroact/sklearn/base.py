@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -65,10 +65,20 @@ class Withheld:
 class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
     key: Any
     store: Any
+    epsilon: Any
+    delta: Any
+    clip: Any
+    max_releases: Any
     _called: ClassVar[dict[str, str]] = {"horizon": "max_releases"}
     """What the statistic and the stream call the parameters."""
     _warning: ClassVar[type[Warning]] = UserWarning
     """Of what a release has to say about itself."""
+
+    def _keep(self, parameters: Mapping[str, Any]) -> None:
+        """The arguments of `__init__` as attributes, unchanged, as scikit-learn expects them."""
+        for name, value in parameters.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     def fit(self, X: Any, y: Any = None, *, ids: Any = None, subjects: Any = None) -> Self:
         """Start over with these records, and publish. Each fit has its own budget: for the same people they add up."""

@@ -22,6 +22,8 @@ from .model_base import TARGET, ModelEstimator
 
 
 class _Classifier(ClassifierMixin, ModelEstimator):  # type: ignore[misc]
+    classes: Any
+    knots: Any
     _kept: ClassVar = ("n_features_in_", "feature_names_in_", "classes_")
     _called: ClassVar = {"horizon": "max_releases", "target": "classes"}
 
@@ -120,18 +122,7 @@ class RetroactiveClassifier(_Probable):
         key: Key | int | None = None,
         store: str | Path | None = None,
     ) -> None:
-        self.classes = classes
-        self.bounds = bounds
-        self.radius = radius
-        self.categories = categories
-        self.knots = knots
-        self.method = method
-        self.epsilon = epsilon
-        self.delta = delta
-        self.clip = clip
-        self.max_releases = max_releases
-        self.key = key
-        self.store = store
+        self._keep(locals())
 
     def _statistic(self, columns: tuple[str, ...]) -> Statistic:
         return Classifier(columns, TARGET, knots=self.knots, method=self.method)
@@ -161,17 +152,7 @@ class RetroactiveNearestMean(_Classifier):
         key: Key | int | None = None,
         store: str | Path | None = None,
     ) -> None:
-        self.classes = classes
-        self.bounds = bounds
-        self.radius = radius
-        self.categories = categories
-        self.knots = knots
-        self.epsilon = epsilon
-        self.delta = delta
-        self.clip = clip
-        self.max_releases = max_releases
-        self.key = key
-        self.store = store
+        self._keep(locals())
 
     def _statistic(self, columns: tuple[str, ...]) -> Statistic:
         return NearestMean(columns, TARGET, knots=self.knots)
@@ -203,16 +184,7 @@ class RetroactiveCategoricalNB(_Probable):
         key: Key | int | None = None,
         store: str | Path | None = None,
     ) -> None:
-        self.classes = classes
-        self.bounds = bounds
-        self.categories = categories
-        self.bins = bins
-        self.epsilon = epsilon
-        self.delta = delta
-        self.clip = clip
-        self.max_releases = max_releases
-        self.key = key
-        self.store = store
+        self._keep(locals())
 
     def _statistic(self, columns: tuple[str, ...]) -> Statistic:
         return CategoricalNB(columns, TARGET, bins=self.bins)

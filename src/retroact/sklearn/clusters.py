@@ -53,17 +53,7 @@ class _Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         key: Key | int | None = None,
         store: str | Path | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.radius = radius
-        self.epsilon = epsilon
-        self.delta = delta
-        self.center = center
-        self.clip = clip
-        self.max_releases = max_releases
-        self.expected = expected
-        self.mode = mode
-        self.key = key
-        self.store = store
+        self._keep(locals())
 
     def predict(self, X: Any) -> I64:
         """The index of the nearest centre of each point."""

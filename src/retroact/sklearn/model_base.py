@@ -29,7 +29,6 @@ class ModelEstimator(RetroactiveEstimator):
     bounds: Any
     radius: Any
     categories: Any
-    clip: bool
     _warning = ModelWarning
 
     @abstractmethod

@@ -45,16 +45,7 @@ class RetroactivePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEst
         key: Key | int | None = None,
         store: str | Path | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.bounds = bounds
-        self.radius = radius
-        self.categories = categories
-        self.epsilon = epsilon
-        self.delta = delta
-        self.clip = clip
-        self.max_releases = max_releases
-        self.key = key
-        self.store = store
+        self._keep(locals())
 
     _called: ClassVar = {"horizon": "max_releases", "k": "n_components"}
 

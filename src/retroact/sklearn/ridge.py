@@ -71,17 +71,7 @@ class RetroactiveRidge(RegressorMixin, ModelEstimator):  # type: ignore[misc]
         key: Key | int | None = None,
         store: str | Path | None = None,
     ) -> None:
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.radius = radius
-        self.categories = categories
-        self.knots = knots
-        self.epsilon = epsilon
-        self.delta = delta
-        self.clip = clip
-        self.max_releases = max_releases
-        self.key = key
-        self.store = store
+        self._keep(locals())
 
     def predict(self, X: Any) -> F64:
         """Clipped to the bounds of the target."""
