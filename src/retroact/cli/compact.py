@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import InputError
 from .console import say
 from .options import Secrets, StreamArgument, TestingKey, command, opened
+from .progress import busy
 
 
 @command
@@ -20,6 +21,8 @@ def compact(stream: StreamArgument, secrets: Secrets, testing_key: TestingKey = 
     """
     with opened(stream, secrets, testing_key=testing_key) as open_stream:
         where = open_stream.store.where
-        if not open_stream.compact():
+        with busy("writing the data anew"):
+            done = open_stream.compact()
+        if not done:
             raise InputError(f"{where}: expected nobody else to read the data: try again later")
     say(f"{where}: no erasure waits for its layout")

@@ -34,6 +34,7 @@ from .options import (
     option,
     warn_of_debt,
 )
+from .progress import busy
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,16 @@ def erase(
                 place="--close",
             )
         # a look at all of them before the first is entered
-        looked = [each.erase(open_stream, dry_run=True) for each in asked]
+        with busy("looking for records"):
+            looked = [each.erase(open_stream, dry_run=True) for each in asked]
         before.check(looked)
         files = [("--receipt", _receipt_file(receipt, each)) for each in looked]
         check_targets(files, **protected)
         check_sources(files, open_stream)
-        erasures = [each.erase(open_stream, dry_run=dry_run) for each in asked]
+        with busy("erasing"):
+            erasures = [each.erase(open_stream, dry_run=dry_run) for each in asked]
         if order.close and not dry_run and any(erasure.state == "received" for erasure in erasures):
-            with _shown_anyway(erasures, open_stream):
+            with _shown_anyway(erasures, open_stream), busy("closing the round, and erasing"):
                 open_stream.close_round()
         missed = 0
         for erasure in erasures:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 from ..store.targets import check_targets
 from .files import check_sources
 from .options import Secrets, StreamArgument, TestingKey, command, opened, option
 from .output import OutputOptions
+from .progress import busy
 
 
 @command
@@ -32,6 +34,7 @@ def export(
         check_sources(targets, open_stream)
         output.chosen()
         releases = open_stream.releases(first, last)
-        with output.opened(releases.form) as writer:
+        shown = output.out is not None or not sys.stdout.isatty()
+        with output.opened(releases.form) as writer, busy("writing releases", shown=shown):
             for line in releases:
                 writer.write_line(line)

@@ -15,6 +15,7 @@ import click
 
 from ..errors import InputError
 from .console import say
+from .progress import busy
 
 if TYPE_CHECKING:
     from ..stream import Durable
@@ -168,7 +169,9 @@ def opened(
 
     key = None if testing_key is None else Key.for_testing(testing_key)
     given = {} if restoring is None else restoring.given
-    with Stream.open(where, key=key, **vars(secrets), **given) as stream:
+    with busy("opening the stream"):
+        stream = Stream.open(where, key=key, **vars(secrets), **given)
+    with stream:
         yield stream
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 
 from ..escape import printable
-from .console import Console
+from .console import Console, console_for
 
 WIPE = "\r\x1b[2K"
 BAR = 30
@@ -54,3 +57,22 @@ class Progress:
     def _write(self, text: str) -> None:
         self._console.file.write(text)
         self._console.file.flush()
+
+
+@contextmanager
+def busy(what: str, *, shown: bool = True) -> Iterator[None]:
+    """Shows that work goes on that cannot say how far it is."""
+    ended, begun = Event(), time.monotonic()
+    with Progress(console_for("stderr"), shown=shown) as progress:
+
+        def show() -> None:
+            while not ended.wait(REDRAW):
+                progress.update(0, f"{what}, {time.monotonic() - begun:.0f} s")
+
+        thread = Thread(target=show, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()

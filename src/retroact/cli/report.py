@@ -9,6 +9,7 @@ from ..store.targets import check_targets
 from .files import check_sources, put
 from .files import opened as opened_files
 from .options import Secrets, StreamArgument, TestingKey, command, opened, option
+from .progress import busy
 
 
 @command
@@ -32,5 +33,5 @@ def report(
     check_targets(targets, store=stream, **vars(secrets))
     with opened(stream, secrets, testing_key) as open_stream:
         check_sources(targets, open_stream)
-        with opened_files((html, "--html")) as pages:
+        with opened_files((html, "--html")) as pages, busy("making the page"):
             put(pages, [open_stream.releases(first, last).page().encode() for _ in pages])

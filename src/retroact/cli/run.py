@@ -39,7 +39,7 @@ from .options import (
     warn_of_debt,
 )
 from .output import OutputOptions
-from .progress import Progress
+from .progress import Progress, busy
 from .specification import RunSpecOptions, SpecOptions, at_options
 
 OF_THIS_RUN = ("rounds", "until", "follow", "complete", "source", "input_format", "delimiter")
@@ -154,7 +154,8 @@ def run(
         def durable(specification: Specification | None) -> Durable:
             key = None if order.testing_key is None else Key.for_testing(order.testing_key)
             given = {**vars(secrets), **restoring.given}
-            stream = Stream.open(order.store or "", specification=specification, key=key, **given)
+            with busy("opening the stream", shown=not order.quiet):
+                stream = Stream.open(order.store or "", specification=specification, key=key, **given)
             return opened.enter_context(stream)
 
         kept: Durable | None = None
