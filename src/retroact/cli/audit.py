@@ -48,7 +48,7 @@ class AuditOptions:
     """What to audit, and what to write."""
 
     spec: Path | None = argument(SPEC_HELP, "SPEC")
-    out: Path | None = option("Write the signed report; appears complete or not at all.", "FILE")
+    out: Path | None = option("Write the signed report; written atomically.", "FILE")
     html: Path | None = option("Write the report as a page with pictures.", "FILE")
     open: bool = flag("Open the page in a browser.")
     seed: int | None = option("Another seed is another audit. Default: 1.", min=0, max=2**63 - 1)

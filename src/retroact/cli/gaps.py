@@ -19,7 +19,7 @@ CHOICES = {
     "lower": "the smallest value that can occur",
     "upper": "the largest value that can occur",
     "step": "the precision to keep, such as 0.01, or 1 for whole numbers",
-    "clip": "true (values out of bounds count as the bound) or false (they are refused)",
+    "clip": "true (values out of bounds are moved to the bound) or false (they are refused)",
     "missing": '"skip" (values may be missing) or "error" (records without one are refused)',
     "values": 'the list of categories, such as ["A", "B", "C"]',
     "dimension": "the number of coordinates of a vector",

@@ -119,7 +119,7 @@ def pyarrow_for(format: str) -> Any:
 class OutputOptions:
     """Where releases are written, and how."""
 
-    out: Path | None = option("Where releases go; appears complete or not at all. Default: stdout.", "FILE")
+    out: Path | None = option("Where releases go; written atomically. Default: stdout.", "FILE")
     format: OutputFormat | None = option("Default: by the suffix of --out, or else jsonl.")
 
     def chosen(self) -> OutputFormat:

@@ -16,7 +16,7 @@ from .progress import busy
 def report(
     stream: StreamArgument,
     secrets: Secrets,
-    html: Annotated[Path, option("Where the page goes; appears complete or not at all.", "FILE")] = Path("report.html"),
+    html: Annotated[Path, option("Where the page goes; written atomically.", "FILE")] = Path("report.html"),
     first: Annotated[int, option("The first round to show.", min=1)] = 1,
     last: Annotated[int | None, option("The last round to show.", min=1)] = None,
     testing_key: TestingKey = None,
