@@ -1,12 +1,12 @@
 """Exact searches: correct calibrations are just large enough, and wrong ones are found without a single draw."""
 
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import retroact as ra
 from retroact.audit import Seeds, Target

@@ -108,8 +108,8 @@ MISTAKES: dict[str, Mistake] = {
         ORDERS,
         "run orders.csv --spec own.toml",
         (
-            "own.toml:6: expected a count or a sum (in a file, such as { type = \"count\" }), got 'count'",
-            " - at statistics.n.top",
+            "own.toml:6: expected a count or a sum, got 'count' - at statistics.n.top",
+            'hint: in a file such as { type = "count", where = { status = "late" } }',
         ),
         more={"own.toml": SPEC + 'n = { type = "ratio", top = "count", bottom = "count" }\n'},
     ),

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -10,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import retroact as ra
 from retroact.ledger.definition import Add, Delete, trajectory

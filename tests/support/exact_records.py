@@ -1,10 +1,10 @@
 """What a stream does with one record, for tests that compare it with exact arithmetic."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from hypothesis import assume
+from msgspec.structs import replace
 
 import retroact as ra
 from retroact.coins import Coins

@@ -8,8 +8,8 @@ overwritten by its neighbour.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from ..arrays import I64, U64, Mask, Words
@@ -23,8 +23,7 @@ _SLOT = np.uint64(32)
 _FEW, _PART = 1024, 16
 
 
-@dataclass(frozen=True)
-class Erased:
+class Erased(msgspec.Struct, frozen=True):
     """Subjects that are erased, by their codes."""
 
     codes: I64

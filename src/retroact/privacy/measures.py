@@ -4,9 +4,9 @@ group privacy. Each bounds how much the whole published sequence can differ when
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from ..checks import positive_int
 from ..errors import InputError
@@ -14,24 +14,25 @@ from .gaussian import delta_of, epsilon_of, shifted
 from .halving import halved
 
 
-class Measure(ABC):
-    """A bound on the privacy loss of one operation."""
+class Measure:
+    """A bound on the privacy loss of one operation. Subclasses say how large it is."""
 
-    @abstractmethod
+    __slots__ = ()
+
     def epsilon(self, delta: float = 0.0) -> float:
         """The smallest proven epsilon at this delta; infinite if there is none."""
+        raise NotImplementedError
 
-    @abstractmethod
     def delta(self, epsilon: float) -> float:
         """The smallest proven delta at this epsilon."""
+        raise NotImplementedError
 
-    @abstractmethod
     def group(self, size: int) -> Measure:
         """The bound for ``size`` operations at once."""
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class PureDP(Measure):
+class PureDP(Measure, msgspec.Struct, frozen=True):
     """
     >>> PureDP(0.5).group(3)
     PureDP(value=1.5)
@@ -55,8 +56,7 @@ class PureDP(Measure):
         return f"ε = {self.value:.4g}"
 
 
-@dataclass(frozen=True)
-class ApproximateDP(Measure):
+class ApproximateDP(Measure, msgspec.Struct, frozen=True):
     """
     >>> ApproximateDP(1.0, 1e-6).group(2).epsilon(4e-6)
     2.0
@@ -80,8 +80,7 @@ class ApproximateDP(Measure):
         return f"ε = {self.value:.4g}, δ = {self.failure:.3g}"
 
 
-@dataclass(frozen=True)
-class ZeroConcentratedDP(Measure):
+class ZeroConcentratedDP(Measure, msgspec.Struct, frozen=True):
     """
     >>> round(ZeroConcentratedDP(0.5).epsilon(1e-6), 2)
     5.22
@@ -115,8 +114,7 @@ class ZeroConcentratedDP(Measure):
         return f"ρ = {self.rho:.4g}"
 
 
-@dataclass(frozen=True)
-class GaussianDP(Measure):
+class GaussianDP(Measure, msgspec.Struct, frozen=True):
     """
     >>> round(GaussianDP(0.2367).epsilon(1e-6), 3)
     1.0
@@ -137,8 +135,7 @@ class GaussianDP(Measure):
         return f"μ = {self.mu:.4g}"
 
 
-@dataclass(frozen=True)
-class MixedDP(Measure):
+class MixedDP(Measure, msgspec.Struct, frozen=True):
     """A composition of pure, Gaussian and approximate parts, kept apart so that nothing is lost before a conversion.
 
     >>> both = compose([PureDP(0.5), GaussianDP(0.1)])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..arrays import F64, I64, Integers
@@ -80,8 +80,7 @@ def with_noise(totals: I64, noise: Integers, denominator: int) -> Integers:
     return totals * denominator + noise
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a statistic makes of noisy totals: a value, its standard error, and an interval at any level."""
 
     value: Any
@@ -89,8 +88,7 @@ class Answer:
     interval: Callable[[float], Any]
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(msgspec.Struct, frozen=True):
     """An answer, with the exact noisy integers behind it, over a denominator."""
 
     answer: Answer

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from ..arrays import I64
 from ..checks import positive_int

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from ..noise import AnyRounds, BySize, FewChanges, Fresh, Process, StampedBlocks, best_block
 from ..noise.by_size import MOST

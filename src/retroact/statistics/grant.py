@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -17,8 +16,7 @@ from ..schema import Schema
 FIRST = 4096
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """The coordinates of a statistic and how far one record can move them.
 
     Where coordinates belong to keys (bins, dyadic intervals), ``units`` are those of one key.
@@ -62,8 +60,7 @@ class View(msgspec.Struct, frozen=True):
         return first, last
 
 
-@dataclass(frozen=True)
-class StreamTerms:
+class StreamTerms(msgspec.Struct, frozen=True):
     """What a statistic knows of its stream before any budget is divided."""
 
     horizon: int | None
@@ -93,8 +90,7 @@ class StreamTerms:
         return min((n for n in (self.live, self.releases) if n is not None), default=None)
 
 
-@dataclass(frozen=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True):
     """What a statistic asks for when a budget is divided."""
 
     largest: int
@@ -109,8 +105,7 @@ class Demand:
     """For a statistic with a fixed price: its epsilon and delta, given the part of delta that it is granted."""
 
 
-@dataclass(frozen=True)
-class Grant(StreamTerms):
+class Grant(StreamTerms, frozen=True):
     """What a stream grants a statistic."""
 
     schema: Schema
@@ -125,5 +120,5 @@ class Grant(StreamTerms):
     """The chosen candidate process; empty until one is chosen."""
     process: Process | None = None
     """Replaces the chosen one: a part of the noise of a restated statistic."""
-    resolved: Mapping[str, Any] = field(default_factory=dict)
+    resolved: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Choices that another bound of this statistic has made (`Bound.resolved`) and that are not made again."""

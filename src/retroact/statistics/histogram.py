@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from copy import copy
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from msgspec.structs import replace
 
 from ..arrays import F64, I64
 from ..checks import positive_int

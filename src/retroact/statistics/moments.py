@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from ..arrays import F64
 from ..errors import InputError

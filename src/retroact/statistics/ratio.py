@@ -49,7 +49,9 @@ class Ratio(Linear):
         super().__init__(**options)
         for place, part in (("top", top), ("bottom", bottom)):
             if type(part) not in (Count, Sum):
-                raise mismatch('a count or a sum (in a file, such as { type = "count" })', part, place)
+                error = mismatch("a count or a sum", part, place)
+                error.hint = 'in a file such as { type = "count", where = { status = "late" } }'
+                raise error
             if part != part.replace(**{n: p.default for n, p in Statistic.parameters().items() if n != "where"}):
                 raise InputError(
                     "expected windows, noise and so on for the ratio as a whole, not for a part", place=place

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar, Literal, Self, get_args
+
+from msgspec.structs import replace
 
 from ..checks import choice, integer
 from ..coins import Coins

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import msgspec
 
 from ..checks import positive_int
 from ..errors import InputError
@@ -46,8 +47,7 @@ EXAMPLE_SCHEMA: Mapping[str, Field] = {
 }
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(msgspec.Struct, frozen=True):
     """A statistic for a schema, in a stream with these options (epsilon, delta, horizon, late).
 
     ``checks`` are arguments of `testing.check_statistic`, where its defaults would show nothing of a few records.
@@ -55,9 +55,9 @@ class Example:
 
     name: str
     statistic: Statistic
-    stream: Mapping[str, Any] = field(default_factory=dict)
-    schema: Mapping[str, Field] = field(default_factory=lambda: EXAMPLE_SCHEMA)
-    checks: Mapping[str, Any] = field(default_factory=dict)
+    stream: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    schema: Mapping[str, Field] = msgspec.field(default_factory=lambda: EXAMPLE_SCHEMA)
+    checks: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Statistic(Parameters, ABC):

@@ -14,12 +14,12 @@ digest and stored with the stream, and opening a stream never chooses again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from ..errors import InputError
 from ..messages import mismatch
@@ -127,7 +127,7 @@ def granted(spec: Specification, law: Law, noise: Mapping[str, str] | None = Non
     failures, shares = _split(spec, law)
     return {
         name: Grant(
-            **vars(spec.terms(name)),
+            **asdict(spec.terms(name)),
             schema=spec.schema,
             share=shares[name],
             failure=failures[name],

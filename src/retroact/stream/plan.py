@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from ..checks import number as checked
 from ..errors import InputError
@@ -31,8 +32,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(msgspec.Struct, frozen=True):
     """The error of one statistic, in its own unit, from noise alone."""
 
     statistic: str
@@ -97,7 +97,7 @@ class Plan(Tabular):
             "weights": dict(self.weights),
             "law": self.law,
             "other": None if self.other is None else {"law": self.other.law, "half_widths": self.other.half_widths},
-            "statistics": [vars(row) for row in self.rows],
+            "statistics": [asdict(row) for row in self.rows],
         }
 
     def _table(self) -> Table:

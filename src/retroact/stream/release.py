@@ -69,8 +69,7 @@ class Release(Shown):
         return hash(self.encode())
 
 
-@dataclass(frozen=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """What a round did to the surviving data. Exact, so for the operator and never published."""
 
     added: int
