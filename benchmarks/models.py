@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,6 +177,37 @@ CASES: list[tuple[str, str, Make, float, int, float | None]] = [
 ]
 
 
+def picture(data: Table, keys: int, out: Path) -> None:
+    """Explained variance over the number of releases, and over epsilon."""
+    import matplotlib
+
+    matplotlib.use("agg" if out.suffix == ".png" else "svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "retroact", "font.size": 10})
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
+    panels = [
+        ("releases, ε = 1", [(1.0, count) for count in (1, 3, 7, 15, 31, 63, 127, 255, 511, 1023)]),
+        ("ε, 63 releases", [(epsilon, 63) for epsilon in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)]),
+    ]
+    for ax, (label, points) in zip(axes, panels, strict=True):
+        statistic = ra.Ridge(data.inputs, data.target)
+        lines = np.array([figures(data, statistic, epsilon, count, keys) for epsilon, count in points])
+        few = [point for point in points if point[1] < 100]
+        steps = [descent(data, epsilon, count, keys) for epsilon, count in few]
+        x = [epsilon if "ε, " in label else count for epsilon, count in points]
+        ax.plot(x, lines[:, 2], color="0.5", linestyle="--", label="the same without noise")
+        ax.plot(x, lines[:, 0], color="C0", marker="o", label="Ridge, which forgets")
+        ax.plot(x[: len(few)], steps, color="C2", marker="^", label="gradient descent in each release")
+        ax.plot(x, lines[:, 1], color="C3", marker="s", label="a new private model each time")
+        ax.set(xscale="log", xlabel=label, ylim=(0, 0.5))
+        ax.set_xticks(x[:: 1 if len(x) < 8 else 3], [f"{value:g}" for value in x[:: 1 if len(x) < 8 else 3]])
+        ax.minorticks_off()
+    axes[0].set(ylabel="explained variance of log income")
+    axes[0].legend(loc="lower left", frameon=False)
+    figure.savefig(out, metadata=None if out.suffix == ".png" else {"Date": None})
+
+
 def forgetting(width: int, count: int) -> None:
     """Seconds of processor time to forget records and publish, beside refits."""
     random = np.random.default_rng(1)
@@ -213,12 +245,16 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=5)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--picture", type=Path, help="draw curves for one table, and nothing else")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     try:
         found = tables(arguments.rows)
     except UnavailableError as error:
         sys.exit(f"models: {error}")
+    if arguments.picture is not None:
+        picture(found["gss"], arguments.keys, arguments.picture)
+        return
     print(f"{'':12}{'':22}{'ε':>3}{'T':>6}{'forgets':>9}{'naive':>8}{'exact':>8}{'bar':>7}{'descent':>9}")
     for name, title, make, epsilon, releases, bar in CASES:
         data = found[name]
