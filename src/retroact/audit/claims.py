@@ -19,6 +19,7 @@ from ..noise.process import some_rounds
 from ..privacy import Guarantee
 from ..statistics import Statistic
 from ..stream import Specification
+from ..testing.ranges import ranges_in
 from .target import Approximate, Target
 
 # Rounds whose noise is looked at for the laws that are in use.
@@ -127,6 +128,10 @@ def _obligation(spec: Specification, name: str) -> Obligation:
         noise += "" if sample.gate is None else f", behind a count with noise by {process!r}"
         sensitivity = "one record in every window it lives in"
         law = found.price
+    elif (ranges := ranges_in(spec.bounds[name])) is not None:
+        noise = "every answer is drawn from the counts by value, by exponential mechanisms"
+        sensitivity = f"one record is seen by {ranges.mechanisms:,} of them"
+        law = f"each has a range of {float(ranges.range):.6g}"
     else:
         noise = f"independent noise on the nodes of {process!r}, added with fixed weights"
         sensitivity = _sensitivity(spec, name, mechanism)

@@ -16,7 +16,6 @@ from functools import partial
 from typing import NamedTuple
 
 from ..coins import Key
-from ..compilers import sample_in
 from ..errors import InputError, VerificationError
 from ..ledger.definition import Add, Update
 from ..ledger.definition import Sequence as History
@@ -99,7 +98,7 @@ class ExactReleases(Check[Publisher]):
         short = target._replace(histories=target.histories[-1:], looks=0)
         rows = [[(bug, short._replace(make=partial(Careless, choose))) for choose in (min, max)]]
         spec = target.specification
-        noisy = [name for name, bound in spec.bounds.items() if sample_in(bound) is None]
+        noisy = [name for name, bound in spec.bounds.items() if bound.additive]
         if noisy:
             thin = copy(spec)
             few = {name: publishing(spec.bounds[name], lambda drawn: drawn.numbers * 9 // 10) for name in noisy}

@@ -119,7 +119,7 @@ def _rounds(spec: Specification) -> str:
 def _noise(spec: Specification, name: str) -> str:
     found, process = sample_in(spec.bounds[name]), f"noise by {spec.processes[name]!r}"
     if found is None:
-        return process
+        return process if spec.bounds[name].additive else spec.bounds[name].method
     sample = found.statistic
     runs = f"{sample.of.label}: {found.price}"
     return runs if sample.gate is None else f"{runs}, gate with {process}"

@@ -54,6 +54,7 @@ class SampleBound(Bound):
 
     statistic: WindowSample
     limit: Limit | None = None
+    additive = False
 
     def __init__(self, statistic: WindowSample, grant: Grant, share: Share | None = None) -> None:
         gate = statistic.calibrated

@@ -9,7 +9,7 @@ and never the data, so it costs nothing. A test brute-forces all that can be cho
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Literal, get_args
 
@@ -89,15 +89,15 @@ PROCESSES: dict[str, Callable[[int | None, int | None], Process | None]] = {
 }
 
 
-def named(choice: Choice, place: str) -> Name | Oblivious | None:
-    """``noise=`` (a name, a class, or a law of the user's own), checked."""
-    if choice is None or isinstance(choice, Oblivious) or choice in NAMES:
+def named(choice: Choice, place: str, own: Sequence[str] = ()) -> Any:
+    """``noise=`` (a name, a class, or a law of the user's own), checked; ``own`` are further names."""
+    if choice is None or isinstance(choice, Oblivious) or choice in (*NAMES, *own):
         return choice
     if isinstance(choice, type) and choice in CLASSES:
         return CLASSES[choice]
     if choice in (Windowed, Unbounded):
         return None  # what a window or a missing horizon gives anyway
-    raise InputError(f"expected one of {', '.join(NAMES)}, got {choice!r}", place=place)
+    raise InputError(f"expected one of {', '.join((*NAMES, *own))}, got {choice!r}", place=place)
 
 
 def candidates(

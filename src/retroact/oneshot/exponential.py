@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from operator import index, mul
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64, U64
 from ..coins import Coins
 from ..coins.exact_cdf import exp_minus
 from ..coins.uniform import integer
@@ -30,6 +31,36 @@ LOG_TWO = Fraction(6931471806, 10**10)
 SPARE = 64
 GUARD = 78
 SHRINK = 1 - Fraction(1, 2**40)
+
+
+class Ranked(Sequence[int]):
+    """Values in ascending order, each as often as it counts, without a copy of them: distinct ``words``, and how many
+    values are ``below`` each of them (and below the end).
+
+    >>> values = Ranked(np.array([3, 9], dtype=np.uint64), np.array([0, 2, 3]))
+    >>> len(values), values[1], values[1:3].tolist(), bisect_left(values, 9)
+    (3, 3, [3, 9], 2)
+    """
+
+    def __init__(self, words: U64, below: I64) -> None:
+        self._words, self._below = words, below
+
+    def __len__(self) -> int:
+        return int(self._below[-1])
+
+    @overload
+    def __getitem__(self, rank: int) -> int: ...
+
+    @overload
+    def __getitem__(self, rank: slice) -> Any: ...
+
+    def __getitem__(self, rank: int | slice) -> Any:
+        if isinstance(rank, slice):
+            return self._words[self._places(np.arange(*rank.indices(len(self))))]
+        return int(self._words[self._places(rank if rank >= 0 else len(self) + rank)])
+
+    def _places(self, ranks: Any) -> Any:
+        return np.searchsorted(self._below, ranks, side="right") - 1
 
 
 class Weights:
@@ -120,8 +151,10 @@ def ordered(values: Values, lower: int, upper: int) -> Values:
     """Sorted and checked against the bounds. Arrays of 64-bit integers stay arrays."""
     if lower > upper:
         raise InputError(f"expected a lower bound up to the upper, got {lower} and {upper}", place="lower")
-    if isinstance(values, np.ndarray) and values.dtype in (np.int64, np.uint64):
-        found: Values = values if bool((values[:-1] <= values[1:]).all()) else np.sort(values)
+    if isinstance(values, Ranked):
+        found: Values = values
+    elif isinstance(values, np.ndarray) and values.dtype in (np.int64, np.uint64):
+        found = values if bool((values[:-1] <= values[1:]).all()) else np.sort(values)
     else:
         try:
             found = sorted(index(value) for value in values)

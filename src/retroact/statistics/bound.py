@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -55,6 +56,10 @@ class Bound(ABC):
     """Of a restated statistic: a bound for every lag."""
     refuses: bool = False
     """Whether it can refuse records on arrival."""
+    additive: bool = True
+    """Whether its answers are made of totals plus noise, which checks can take apart."""
+    spends: Fraction = Fraction(0)
+    """What it spends of the spare part of delta."""
 
     def __init__(
         self,

@@ -120,5 +120,7 @@ class Grant(StreamTerms, frozen=True):
     """The chosen candidate process; empty until one is chosen."""
     process: Process | None = None
     """Replaces the chosen one: a part of the noise of a restated statistic."""
+    spare: Fraction = Fraction(0)
+    """Its part of the delta that nobody has asked for, which it may spend."""
     resolved: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Choices that another bound of this statistic has made (`Bound.resolved`) and that are not made again."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..arrays import F64, I64, U64
 from ..errors import InputError
-from ..noise import Mechanism, Oblivious
+from ..noise import Fresh, Mechanism, Oblivious
+from ..noise.default_process import Candidates
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp, field_of
 from ..schema.field import field_name, field_names, one_or_list
 from ..schema.lattice import offsets
@@ -31,6 +32,9 @@ from .value_tree import NUMBERS, ValueTree, nodes_of
 ONE_DEVIATION = 0.683
 # Intervals are computed with the release at these levels; other levels get the next higher one.
 LEVELS = (0.5, ONE_DEVIATION, 0.8, 0.9, 0.95, 0.99, 0.999)
+EXPONENTIAL = "exponential"
+# A stream that runs more mechanisms than this on one record takes the tree without comparing.
+MOST = 4096
 
 
 class Quantiles(Statistic):
@@ -54,6 +58,7 @@ class Quantiles(Statistic):
 
     kind: ClassVar[str] = "quantiles"
     theorem: ClassVar[str] = 'Theorem "linear"; docs/proofs.md, 9'
+    own_noise: ClassVar[tuple[str, ...]] = (EXPONENTIAL,)
 
     def __init__(
         self,
@@ -86,6 +91,7 @@ class Quantiles(Statistic):
         stream, checks = {"epsilon": 4.0}, {"epsilon": 70.0}
         return [
             Example("quantiles", cls("age", [0.25, 0.5], cdf=[40], counts=[(18, 50)]), stream, checks=checks),
+            Example("quantiles drawn afresh", cls("age", [0.25, 0.5], noise=EXPONENTIAL), {"horizon": 4}),
             Example("quantiles by member", cls("age", [0.5], by="member"), stream, checks={"epsilon": 40.0}),
         ]
 
@@ -119,7 +125,28 @@ class Quantiles(Statistic):
         own = QuantileRows(kind_of(self.domain(schema)), cdf=bool(self.cdf), counts=bool(self.counts))
         return by_fields(self.by, schema, own)
 
+    def candidates(self, grant: Grant) -> Candidates:
+        """Those of the tree, and the exponential mechanism, which is fresh in every release."""
+        if self.noise == EXPONENTIAL:
+            if self.cdf or self.counts or not self.probabilities or grant.reach is None:
+                raise InputError(
+                    "noise 'exponential' is for probabilities alone, without cdf and counts, and needs a horizon or a "
+                    "window",
+                    place=f"{grant.place}.noise",
+                )
+            return {EXPONENTIAL: Fresh(grant.reach)}
+        found = super().candidates(grant)
+        if self.noise is not None or EXPONENTIAL not in self.own_noise or self.cdf or self.counts:
+            return found
+        if grant.reach is None or grant.reach * len(self.probabilities) > MOST:
+            return found
+        return {**found, EXPONENTIAL: Fresh(grant.reach)}
+
     def bind(self, grant: Grant) -> QuantilesBound:
+        if grant.noise == EXPONENTIAL and grant.process is None:
+            from .exponential_quantiles import ExponentialBound
+
+            return ExponentialBound(self, grant)
         return QuantilesBound(self, grant)
 
 
@@ -201,8 +228,11 @@ class QuantilesBound(Bound):
         return tree.ranks(values, points, spans, unknown)
 
     def error(self, deviations: F64, records: int) -> float:
-        """In ranks, for the median."""
-        return float(deviations[0]) * math.sqrt(ValueTree.worst_of(self.bits, 0.5))
+        """In ranks, for the median. Below the depth where ``records`` evenly spread records make intervals of no more
+        than noise, a descent would move by less than a record."""
+        deviation = float(deviations[0])
+        depth = min(self.bits, math.log2(max(1.0, records / len(self.groups) / deviation))) if deviation else self.bits
+        return deviation * math.sqrt(ValueTree.worst_of(depth, 0.5))
 
     def notes(self, records: int) -> tuple[str, ...]:
         among = f" in each of {len(self.groups):,} groups" if self.groups.by else ""

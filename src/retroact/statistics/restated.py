@@ -65,6 +65,8 @@ class Restated(Wrapper):
             )
         if not isinstance(of, Statistic) or any(isinstance(one, Restated) for one in within):
             raise InputError(f"expected a statistic that is not restated itself, got {of!r}", place="of")
+        if of.noise in within[-1].own_noise:
+            raise InputError(f"noise {of.noise!r} has no proven cost over the revised past", place="noise")
         if isinstance(of.noise, Oblivious):
             raise InputError("a law of your own has no proven cost over the revised past", place="noise")
         if isinstance(lags, str) or not isinstance(lags, Sequence) or not lags:
@@ -99,7 +101,8 @@ class Restated(Wrapper):
 
     def candidates(self, grant: Grant) -> Candidates:
         """Those of the inner statistic, once for each lag, and each of them crossed with the past for all lags."""
-        found, crossed = self.of.candidates(grant), {}
+        own, crossed = layers(self.of)[-1].own_noise, {}
+        found = {name: process for name, process in self.of.candidates(grant).items() if name not in own}
         if grant.horizon is not None and grant.horizon < INDICES and grant.window is None:
             crossed = {
                 f"{CROSSED}{name}": Rectangle(process, grant.horizon, lag=self.lags[0], every=grant.every)

@@ -81,6 +81,8 @@ class Statistic(Parameters, ABC):
     """For statistics of other packages: to be changed when the same arguments come to mean something else."""
     restatable: ClassVar[bool] = True
     """Whether its privacy cost over the revised past is known."""
+    own_noise: ClassVar[tuple[str, ...]] = ()
+    """Names for ``noise`` that only it knows: other ways to answer. They have no restated series."""
     interval: bool = True
     """Whether its answers have an interval: only such statistics decide on the law of the stream."""
 
@@ -96,7 +98,7 @@ class Statistic(Parameters, ABC):
         self.where = conditions.plain({} if where is None else where)
         self.window = positive_int(window, "window") if window is not None else None
         self.every = positive_int(every, "every")
-        self.noise = named(noise, "noise")
+        self.noise = named(noise, "noise", self.own_noise)
         self.weight = weight
 
     def statement(self) -> str:

@@ -106,7 +106,7 @@ class ValueTree:
         return spread
 
     @staticmethod
-    def worst_of(bits: int, p: float) -> float:
+    def worst_of(bits: float, p: float) -> float:
         """The largest variance, in nodes, of the noise of (records below x) - p * (records)."""
         return bits / 9 + 5 / 36 + max(p, 1 - p) ** 2
 

@@ -58,6 +58,8 @@ class WrapperBound(Bound):
     adaptive: Any = Inner()
     promises: Any = Inner()
     threshold: Any = Inner()
+    additive: Any = Inner()
+    spends: Any = Inner()
 
     def __init__(self, statistic: Statistic, of: Bound, grant: Grant) -> None:
         self.statistic, self.of, self.grant, self.schema = statistic, of, grant, of.schema

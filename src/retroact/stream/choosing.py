@@ -124,7 +124,7 @@ def granted(spec: Specification, law: Law, noise: Mapping[str, str] | None = Non
     """The grant of each statistic under a law; ``noise`` names the processes once they are chosen."""
     whole = sum(spec.exact_weights.values())
     parts = {name: weight / whole for name, weight in spec.exact_weights.items()}
-    failures, shares = _split(spec, law)
+    failures, shares, spare = _split(spec, law)
     return {
         name: Grant(
             **asdict(spec.terms(name)),
@@ -133,13 +133,14 @@ def granted(spec: Specification, law: Law, noise: Mapping[str, str] | None = Non
             failure=failures[name],
             budget=(Fraction(spec.epsilon) * parts[name], Fraction(spec.delta) * parts[name]),
             noise=noise[name] if noise else "",
+            spare=spare * parts[name],
         )
         for name in spec.statistics
     }
 
 
-def _split(spec: Specification, law: Law) -> tuple[dict[str, Fraction], dict[str, Share]]:
-    """For each statistic, the part of delta outside its noise, and what its noise may spend."""
+def _split(spec: Specification, law: Law) -> tuple[dict[str, Fraction], dict[str, Share], Fraction]:
+    """For each statistic, the part of delta outside its noise, and what its noise may spend; and the delta left."""
     whole, failure = check_budget(spec.epsilon, spec.delta)
     usual: Kind = "pure" if law == "laplace" else "gaussian"
     kinds = {name: one.kind or usual for name, one in spec.demands.items() if one.fixed_cost is None}
@@ -160,7 +161,8 @@ def _split(spec: Specification, law: Law) -> tuple[dict[str, Fraction], dict[str
     if "gaussian" in kinds.values() and slack == 0:
         raise InputError("expected a delta above what the declared laws cost", place="delta")
     shares = split(left, slack - sum(failures.values()), kinds, spec.weights) if kinds else {}
-    return failures, {**shares, **{name: Share("pure", epsilon) for name, (epsilon, _) in fixed.items()}}
+    spare = Fraction(0) if "gaussian" in kinds.values() else max(Fraction(0), slack - sum(failures.values()))
+    return failures, {**shares, **{name: Share("pure", epsilon) for name, (epsilon, _) in fixed.items()}}, spare
 
 
 def _failures(spec: Specification, slack: Fraction, gaussian: bool) -> dict[str, Fraction]:

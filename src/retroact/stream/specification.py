@@ -235,6 +235,7 @@ class Specification:
         own, failure, fixed = self.shares[name].measure, self.failures[name], self.demands[name].fixed_cost
         if fixed is not None:
             failure += fixed(failure)[1]
+        failure += self.bounds[name].spends
         return compose([own, ApproximateDP(0.0, float(failure))]) if failure else own
 
     @property

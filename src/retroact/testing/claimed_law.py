@@ -53,6 +53,8 @@ def claims(spec: Specification, name: str, coins: Coins | None = None) -> Iterat
     layout = spec.bounds[name].layout
     noise = spec.mechanism(name, coins or Coins(bytes(32)))
     sample = sample_in(spec.bounds[name])
+    if sample is None and not spec.bounds[name].additive:
+        return
     if sample is not None:
         if sample.noisy:
             yield f"{name}, {sample.noisy}", 0, Claim(layout, noise.share, spec.processes[name]), noise

@@ -161,7 +161,7 @@ def names_of(spec: Specification, name: str, coins: Coins) -> list[tuple[str, by
     parts = {name: noise}
     if isinstance(noise, Lagged) and not noise.shared:  # lags that share their noise have the same coins
         parts = {f"{name}, lag part {number}": part for number, part in enumerate(noise.parts)}
-    elif (sample := sample_in(spec.bounds[name])) is not None and not sample.noisy:
+    elif not spec.bounds[name].additive and ((sample := sample_in(spec.bounds[name])) is None or not sample.noisy):
         return out
     for who, part in parts.items():
         terms = part.process.at(1)

@@ -15,7 +15,6 @@ from random import Random
 import numpy as np
 
 from ..coins import Key
-from ..compilers import sample_in
 from ..errors import VerificationError
 from ..noise import Oblivious
 from ..statistics import Quantiles
@@ -64,7 +63,7 @@ def _kind(scene: Scene, unit: int, where: Coordinate) -> tuple[int, int, int]:
 
 def residuals(scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] | None = None) -> list[NoiseKind]:
     """What is published less what is true, under this many keys, for each kind of coordinates with one law."""
-    if isinstance(scene.statistic.noise, Oblivious) or sample_in(scene.bound) is not None:
+    if isinstance(scene.statistic.noise, Oblivious) or not scene.bound.additive:
         return []
     indices = list(looks or looked_at(scene, Random(first), LOOKS))
     found: dict[Coordinate, dict[tuple[int, int], float]] = {}

@@ -21,6 +21,7 @@ from .altered import understated
 from .check import Check, Finding, require
 from .hiding import cost_of
 from .histories import Shape, neighbouring_pairs, values_of
+from .ranges import Ranges, ranges_in
 from .seeds import Seeds
 from .worst_pair import BY_PATTERN, MOST_NODES, ROUNDS, Candidate, Search, bare_process, candidates, single_pairs
 
@@ -41,6 +42,8 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
 
 def sensitivity_of(spec: Specification, name: str, pairs: int) -> tuple[Check[Any], Any]:
     """The check of one statistic, and its target."""
+    if ranges_in(spec.bounds[name]) is not None:
+        return Ranges(name, pairs), spec
     if sample_in(spec.bounds[name]) is None:
         return Sensitivity(name, pairs), spec
     return SampledAnswers(name, pairs), Counting(spec)
@@ -52,8 +55,8 @@ def obstacle(spec: Specification, name: str) -> str | None:
     reason = None
     if isinstance(statistic.noise, Oblivious):
         reason = "its noise law is the user's, with a declared cost that is taken on trust"
-    elif sample_in(spec.bounds[name]) is not None:
-        reason = "it hides records by sampling them, not by noise on totals"
+    elif not spec.bounds[name].additive:
+        reason = "it hides records by drawing its answers, not by noise on totals"
     elif isinstance(bare_process(spec.bounds[name].process), BY_PATTERN) and (spec.releases(name) or 0) > MOST_NODES:
         reason = f"one change moves a noise for every release, more than {MOST_NODES:,}"
     return reason and f"It does not apply: {reason}."

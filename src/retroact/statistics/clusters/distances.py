@@ -34,6 +34,7 @@ class Distances(Quantiles):
     """
 
     kind: ClassVar[str] = "distances"
+    own_noise: ClassVar[tuple[str, ...]] = ()
     theorem: ClassVar[str] = 'Theorem "linear"; docs/proofs.md, 9'
 
     def __init__(
