@@ -91,7 +91,12 @@ class Quantiles(Statistic):
         stream, checks = {"epsilon": 4.0}, {"epsilon": 70.0}
         return [
             Example("quantiles", cls("age", [0.25, 0.5], cdf=[40], counts=[(18, 50)]), stream, checks=checks),
-            Example("quantiles drawn afresh", cls("age", [0.25, 0.5], noise=EXPONENTIAL), {"horizon": 4}),
+            Example(
+                "quantiles drawn afresh",
+                cls("age", [0.25, 0.5], noise=EXPONENTIAL),
+                {"horizon": 4},
+                checks={"horizons": (8,), "pairs": 10},
+            ),
             Example("quantiles by member", cls("age", [0.5], by="member"), stream, checks={"epsilon": 40.0}),
         ]
 

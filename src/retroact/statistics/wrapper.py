@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ..coins import Coins
 from .bound import Bound
@@ -32,10 +32,11 @@ class Wrapper(Statistic):
     answer_rows: Any = Inner()
     candidates: Any = Inner()
     preferred: Any = Inner()
+    own_noise: ClassVar[Any] = Inner()
 
     def __init__(self, of: Statistic) -> None:
-        super().__init__(**of.options())
         self.of = of
+        super().__init__(**of.options())
         self.interval = of.interval
 
 

@@ -77,9 +77,10 @@ class StreamFacts(Publishing):
         """Refuse if the horizon is too short for the ``wanted`` rounds, or for those of the grid."""
         self.specification.check_rounds(wanted, before=self._core.origin)
 
-    def plan(self) -> Plan:
-        """The expected error of every statistic, before anything is released."""
-        return plan(self.specification)
+    def plan(self, *, records: int | None = None) -> Plan:
+        """The expected error of every statistic, before anything is released; for another number of ``records`` if
+        one is given, which chooses nothing."""
+        return plan(self.specification, records=records)
 
     @property
     def records(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from ..checks import number as checked
+from ..checks import positive_int
 from ..errors import InputError
 from ..messages import no_such
 from ..noise.default_process import Law
@@ -149,9 +151,11 @@ class Plan(Tabular):
         return "\n".join([*lines, *self.remarks])
 
 
-def plan(specification: Specification) -> Plan:
-    """The expected errors under a budget, and under the other law."""
-    spec = specification
+def plan(specification: Specification, *, records: int | None = None) -> Plan:
+    """The expected errors under a budget, and under the other law. Other ``records`` show other errors and choose
+    nothing."""
+    spec = copy(specification)
+    spec.records = spec.records if records is None else positive_int(records, "records")
     rows = tuple(_expect(spec, name) for name in spec.statistics)
     return Plan(spec.guarantee, spec.horizon, spec.records, rows, spec.weights, spec.choice.law, _other(spec))
 
