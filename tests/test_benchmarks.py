@@ -23,6 +23,7 @@ RUNS = [
     "compare --help",
     "compiler_pictures {}",
     "coverage --pairs 2 --records 100",
+    "defaults 1",
     "distinct --seeds 1 --picture {}/distinct.svg 256",
     "door --rows 2000 --repeats 1",
     "feeds --rows 2000 --lines 2000",
