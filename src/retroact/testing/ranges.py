@@ -171,7 +171,8 @@ def _tally(bound: ExponentialBound, counts: dict[int, int]) -> Tally:
 def check_ranges(spec: Specification, name: str, random: Random) -> int:
     """Releases are what the definition says, from nothing to many records; returns how many were compared."""
     bound, compared = ranges_in(spec.bounds[name]), 0
-    assert bound is not None
+    if bound is None:
+        return 0  # `check_sample` tests what samples draw
     for size in SIZES:
         draws = np.random.default_rng(random.getrandbits(60)).random(size)
         values = sorted((draws * min(bound.last, 10**6)).astype(np.int64).tolist())
