@@ -2,7 +2,7 @@
 worst round, of the default and of all that can be selected with the same promises (noise, form, law).
 
     python benchmarks/defaults.py [HORIZON ...]   all statistics, computed; fails if a default loses by more than 3 %
-    python benchmarks/defaults.py --measure       medians, measured: half of the published intervals and errors, in ranks
+    python benchmarks/defaults.py --measure       medians, measured: errors and half of the intervals, in ranks
 """
 
 import argparse
