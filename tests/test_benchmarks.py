@@ -32,6 +32,7 @@ RUNS = [
     "ids --count 2000 --only large",
     "ledger --count 2000 --repeats 1",
     "noise 4",
+    "passes 2000",
     "pictures {}",
     "quantiles --seeds 1 4",
     "repeated_lines",

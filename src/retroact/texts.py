@@ -236,7 +236,7 @@ class Texts(Sequence[str | None]):
 
     def require_utf8(self, *, place: str) -> None:
         """Refuse text without a UTF-8 form, which could be neither ordered nor stored."""
-        if self.content().isascii():
+        if self.ascii or self.content().isascii():
             return
         for row in range(len(self)):
             content = self._bytes(row)

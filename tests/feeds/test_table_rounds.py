@@ -10,6 +10,7 @@ import pytest
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds.readers import arrow
+from retroact.stream import passes
 from retroact.stream.grid import Grid
 from support.table_changes import (
     HOURS,
@@ -250,6 +251,7 @@ def gone_on(into, source):
 @pytest.mark.parametrize("options", [{"rounds": 6}, {"time": "at", "grid": HOURS}], ids=["numbers", "grid"])
 def test_a_run_goes_on_where_it_stopped(stop, options, monkeypatch, tmp_path):
     monkeypatch.setattr(arrow, "ROWS", 10)
+    monkeypatch.setattr(passes, "MOST", 1)  # every round is settled alone
     changes = random_changes(120, seed=3)
     events = [{**row, **at} for row, at in zip(changes, timed(changes), strict=True)]
     if "grid" in options:

@@ -7,7 +7,7 @@ import pytest
 from retroact.errors import InputError, VerificationError
 from retroact.store.canonical_blocks import Edit
 from retroact.store.store import FORMAT
-from retroact.store.tables import INBOX, Request, Stored
+from retroact.store.tables import INBOX, Prepared, Request, Stored
 
 BIG = (1 << 63) - 1
 BLOCKS = [((0, 0), b"first"), ((3, 7), b""), ((3, BIG), bytes(range(256)) * 80), ((BIG, 1), b"\\x00?%s\x00")]
@@ -134,14 +134,14 @@ def test_notes(store, opened):
 def test_prepare_keeps_sources_requests_and_subjects(store, opened):
     request = Request(b"\x00name", b"content", "received", "2025-01-01T00:00:00Z")
     earlier = Request(b"other", b"", "received", "2024-01-01T00:00:00Z")
-    store.prepare(1, {"orders.csv": ((5, 1 << 50), b"x"), "b": ((), b"")}, [request], [b"\x01", b"\x02"])
+    store.prepare([Prepared(1, {"orders.csv": ((5, 1 << 50), b"x"), "b": ((), b"")}, [request], [b"\x01", b"\x02"])])
     # the round is not sealed: what was prepared for it does not count yet
     assert store.sources() == {}
     store.seal(1, Edit([], []))
     assert store.sources() == {"orders.csv": (5, 1 << 50), "b": ()}
-    store.prepare(2, {"orders.csv": ((6,), b"y")}, [request, earlier], [b"\x02", b"\x03"], {"spent": "1"})
+    store.prepare([Prepared(2, {"orders.csv": ((6,), b"y")}, [request, earlier], [b"\x02", b"\x03"])], {"spent": "1"})
     assert store.sources() == {"orders.csv": (5, 1 << 50), "b": ()}
-    store.prepare(2, {"orders.csv": ((7,), b"z")})
+    store.prepare([Prepared(2, {"orders.csv": ((7,), b"z")})])
     store.seal(2, Edit([], []))
     store.close()
     store = opened()
@@ -155,7 +155,7 @@ def test_prepare_keeps_sources_requests_and_subjects(store, opened):
 
 def test_a_request_goes_from_received_to_purged(store):
     request = Request(b"name", b"content", "received", "day 1")
-    store.prepare(4, {}, [request])
+    store.prepare([Prepared(4, {}, [request])])
     assert not store.unpurged
     store.commit(4, [], "day 2")
     assert store.unpurged
@@ -172,7 +172,7 @@ def test_a_request_that_no_round_comes_of(store, opened):
     request = Request(b"name", b"content", "amending", "day 1", outcome=b"sealed")
     store.seal(4, Edit([], BLOCKS))
     store.receive(1, b"entry")
-    store.prepare(5, {}, [request], [b"\x01"])
+    store.prepare([Prepared(5, {}, [request], [b"\x01"])])
     store.amend(Edit([(3, 7)], [((5, 5), b"new")]), [b"one", b"two"])
     assert (store.sealed, store.inbox()) == (4, [b"one", b"two"])
     assert store.blocks() == [*BLOCKS[:1], BLOCKS[2], ((5, 5), b"new"), BLOCKS[3]]

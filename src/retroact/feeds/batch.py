@@ -14,6 +14,7 @@ from ..errors import Place
 from ..messages import mismatch
 from ..schema.arrow import Column
 from ..schema.packed import Coded
+from ..texts import ABSENT, Texts
 
 ColumnReader = Callable[[list[Any]], list[Any]]
 ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
@@ -31,7 +32,8 @@ class ColumnValues:
     ([None, 5], [3, 5])
     """
 
-    values: NDArray[Any]
+    values: Any
+    """An array, or texts in columns."""
     present: Mask | None = None
     """None if all are."""
     words: Sequence[Any] | None = None
@@ -61,12 +63,15 @@ class ColumnValues:
 
     def column(self) -> Column | Coded:
         """As the schema takes it, with None for a missing value."""
+        if isinstance(self.values, Texts):
+            return self.values.strings()
         if self.words is not None:
             if self.present is None:
                 return Coded(self.words, self.values)
             return Coded([*self.words, None], np.where(self.present, self.values, len(self.words)))
         if self.present is None:
-            return self.values
+            plain: Column = self.values
+            return plain
         # iterating keeps numpy scalars, and with them the shortest text of a float32
         return [value if known else None for value, known in zip(self.values, self.present.tolist(), strict=True)]
 
@@ -77,8 +82,10 @@ class ColumnValues:
             return column.values()
         return list(column.tolist()) if isinstance(column, np.ndarray) else list(column)
 
-    def names(self) -> list[Any]:
+    def names(self) -> Sequence[Any]:
         """Ids or subjects; whole numbers as their decimal text, where that is fast here."""
+        if isinstance(self.values, Texts):
+            return self.values
         if self.words is None and self.present is None and self.values.dtype.kind in "iu":
             return list(map(str, self.values.tolist()))
         return self.listed()
@@ -86,9 +93,10 @@ class ColumnValues:
     def whole(self, place: str) -> I64:
         """Whole numbers, with any value for a missing one."""
         values, there = self.values, self.there()
-        if self.words is None and (values.dtype.kind == "i" or values.dtype in (np.uint8, np.uint16, np.uint32)):
-            return values.astype(np.int64, copy=False)
-        numbers = np.zeros(len(self), np.int64)
+        plain = self.words is None and not isinstance(values, Texts)
+        if plain and (values.dtype.kind == "i" or values.dtype in (np.uint8, np.uint16, np.uint32)):
+            return np.asarray(values, np.int64)
+        numbers: I64 = np.zeros(len(self), np.int64)
         for row, value in enumerate(self.listed()):
             if there[row]:
                 if isinstance(value, bool) or not isinstance(value, int | np.integer) or not -(2**63) <= value < 2**63:
@@ -100,6 +108,12 @@ class ColumnValues:
     def concatenate(cls, parts: Sequence[ColumnValues]) -> ColumnValues:
         if len(parts) == 1:
             return parts[0]
+        texts = [part.values for part in parts if isinstance(part.values, Texts)]
+        if len(texts) == len(parts):
+            joined = Texts.concatenate(texts)
+            return cls(joined, None if joined.complete else joined.lengths != ABSENT)
+        if texts:
+            return cls.of([value for part in parts for value in part.listed()])
         same = all(part.words is parts[0].words for part in parts)
         plain = [part if same or part.words is None else part.decoded() for part in parts]
         kinds = {part.values.dtype for part in plain}
@@ -162,7 +176,7 @@ class Changes:
         """Which rows have this role."""
         return self.roles[role].there() if role in self.roles else np.zeros(len(self), np.bool_)
 
-    def names(self, role: str) -> list[Any] | None:
+    def names(self, role: str) -> Sequence[Any] | None:
         return self.roles[role].names() if self.there(role).any() else None
 
     def whole(self, role: str) -> I64:

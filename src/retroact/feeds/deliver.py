@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..arrays import I64, Mask
@@ -104,8 +105,11 @@ class Delivery:
             if close is not None:
                 self.rounds.require_another()
             entry = Entry(operations, self.source, None if self.source is None else position, delivered)
-            accepted = self.stream.apply(entry, close=close is not None)
-        self._name_unfound(changes, adds, accepted.erasure.outcomes)
+            at_once = close is not None and not self.rounds.waits
+            accepted = self.stream.apply(entry, close=at_once)
+            self._name_unfound(changes, adds, accepted.erasure.outcomes)
+            if close is not None and not at_once:
+                self.rounds.close()
         if accepted.round is not None:
             self.rounds.closed(accepted.round)
 
@@ -152,12 +156,13 @@ class Delivery:
         stamp = stamps if bool((stamps != now).any()) else None
         return self.stream.stamped(data, subject=some.names("subject"), stamp=stamp, numbers=some.numbers)
 
-    def _names(self, changes: Changes, role: str) -> list[str]:
+    def _names(self, changes: Changes, role: str) -> Sequence[str]:
         if not len(changes):
             return []
         try:
             names: Any = names_of(changes.roles[role].names(), len(changes), role)
-            return list(names)
+            ids: Sequence[str] = [names] * len(changes) if isinstance(names, str) else names
+            return ids
         except InputError as error:
             raise error.at(changes.numbers, self.name, self.unit) from None
 
@@ -165,16 +170,29 @@ class Delivery:
         if len(changes) and not self.stream.specification.has_subjects:
             with self.at(changes.numbers):
                 self.stream.erase(subject=[])  # raises: says why nobody can be erased
-        return self._names(changes, "subject")
+        return list(self._names(changes, "subject"))
 
     def _name_unfound(self, changes: Changes, adds: Mask, outcomes: Sequence[Outcome]) -> None:
         """Count erasures that found nothing, by their rows."""
+        if not outcomes:
+            return
+        if self.rounds.waits:
+            # what survived the rounds before is not known yet
+            outcomes = [msgspec.structs.replace(outcome, surviving=0) for outcome in outcomes]
         chosen = changes.codes == ERASE
-        if outcomes:
-            added = (_chosen(changes, adds).names("subject") or []) if adds.any() else []
-            places = unfound(outcomes, added, np.cumsum(adds)[chosen].tolist())
-            if places:
-                self.rounds.totals.missed.add(self.name, self.unit, changes.numbers[chosen][places].tolist())
+        added = (_chosen(changes, adds).names("subject") or []) if adds.any() else []
+        places = unfound(outcomes, added, np.cumsum(adds)[chosen].tolist())
+        rows = changes.numbers[chosen][places].tolist()
+        if places and self.rounds.waits:
+            subjects = [outcomes[place].identifier for place in places]
+            self.rounds.when_settled(subjects, lambda found: self._missed(rows, found))
+        else:
+            self._missed(rows, [0] * len(rows))
+
+    def _missed(self, rows: Sequence[int], surviving: Sequence[int]) -> None:
+        missed = [row for row, found in zip(rows, surviving, strict=True) if not found]
+        if missed:
+            self.rounds.totals.missed.add(self.name, self.unit, missed)
 
 
 def _chosen(changes: Changes, chosen: Mask) -> Changes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from typing import Any
 
@@ -64,8 +64,9 @@ def play(
     On a grid a source has everything up to ``until``, by default the end of the grid: the round that ends there is the
     last one that closes.
 
-    ``publish`` is called with every round that closes. An error names the line; rounds that closed before it stay
-    closed, and what the open round was given stays in it.
+    ``publish`` is called with every round that closes. An error names the line. If the number of rounds of a file is
+    declared, they are published together, and an error leaves the stream as it was; otherwise rounds that closed before
+    it stay closed, and what the open round was given stays in it.
 
     >>> import tempfile, retroact as ra
     >>> stream = ra.Stream({"amount": ra.Number(0, 500)}, {"orders": ra.Count()}, epsilon=1.0, horizon=10)
@@ -145,7 +146,17 @@ class Feed:
         delivery = self.delivery = Delivery(stream, rounds, self.source.name, self.reader.unit, kept_under)
         delivery.refusals = self.options.refusals
         player = self._player(delivery)
-        seen = False
+        with rounds.in_one_pass() if self._rounds_are_known(player) and stream.passes else nullcontext():
+            return self._played(player, rounds, recognised, after)
+
+    def _played(
+        self,
+        player: Player,
+        rounds: RoundCloser,
+        recognised: Callable[[Changes], None] | None,
+        after: Callable[[], None] | None,
+    ) -> Totals:
+        totals, seen = rounds.totals, False
         for changes in self._batches(player):
             if len(changes) and changes.numbers[-1] > self.reader.begin_after and not seen:
                 seen = True
@@ -159,7 +170,8 @@ class Feed:
         if self.source.is_table and not seen and recognised is not None:
             recognised(Changes.nothing())
         totals.waiting = self._waiting()
-        if not (seen or self.source.follow or self._may_be_empty) and delivery.reached() is None:
+        assert self.delivery is not None
+        if not (seen or self.source.follow or self._may_be_empty) and self.delivery.reached() is None:
             if totals.waiting is None:
                 raise InputError(f"no events in {self.source.name}", hint=NO_EVENTS)
             return totals
@@ -172,6 +184,13 @@ class Feed:
         self.clocked = not isinstance(player, Sequence) or player.clocked
         totals.left_open = rounds.open
         return totals
+
+    def _rounds_are_known(self, player: Player) -> bool:
+        """Whether this is a complete file whose number of rounds is declared: these are computed in one pass."""
+        if isinstance(player, Complete):
+            return self.options.refusals is None
+        whole = self.source.rereadable and not self.source.follow and self.options.refusals is None
+        return whole and isinstance(player, Sequence) and (self.options.rounds or 0) > 1
 
     def _player(self, delivery: Delivery) -> Player:
         """What cuts the input into rounds."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ..errors import InputError
 from ..stream import Round, Stream
+from ..stream.passes import Pass
 from .totals import Totals
 
 Publish = Callable[[Round], None]
+Told = Callable[[Sequence[int]], None]
 # A longer leap is a mistake, such as a date taken for the number of a round.
 LONGEST_LEAP = 1_000_000
 
@@ -33,6 +36,30 @@ class RoundCloser:
         self.open = False
         """Whether something waits for a round to close."""
         self._publish = publish
+        self._pass: Pass | None = None
+        self._unsettled: list[tuple[int, Sequence[str], Told]] = []
+
+    @contextmanager
+    def in_one_pass(self) -> Iterator[None]:
+        """Rounds that close inside wait for one another, and are published together."""
+        try:
+            with self.stream.one_pass() as self._pass:
+                yield
+        finally:
+            passing, self._pass = self._pass, None
+            if passing is not None:
+                self._publish_settled(passing)
+                for _, subjects, told in self._unsettled:
+                    told(passing.surviving(subjects))
+
+    @property
+    def waits(self) -> bool:
+        """Whether rounds wait for one another now."""
+        return self._pass is not None and self._pass.goes_on
+
+    def when_settled(self, subjects: Sequence[str], told: Told) -> None:
+        """In a pass: how many records these had at the last close is known once the open round is settled."""
+        self._unsettled.append((self.stream.round, subjects, told))
 
     def take(self, *, waits: bool) -> None:
         """Something is delivered. It ``waits`` for a round to close, or is a deletion, which takes effect at once after
@@ -48,7 +75,20 @@ class RoundCloser:
             self.close()
 
     def close(self) -> None:
-        self.closed(self.stream.close_round())
+        if self._pass is None or not self._pass.goes_on:
+            self.closed(self.stream.close_round())
+            return
+        self._pass.end_round()
+        self.open = False
+        self._publish_settled(self._pass)
+
+    def _publish_settled(self, passing: Pass) -> None:
+        for released in passing.closed():
+            survived = passing.survived.pop(released.number, {})
+            for _, subjects, told in [each for each in self._unsettled if each[0] == released.number]:
+                told([survived[subject] for subject in subjects])
+            self._unsettled = [each for each in self._unsettled if each[0] != released.number]
+            self.closed(released)
 
     def closed(self, released: Round) -> None:
         """Count and publish a round."""

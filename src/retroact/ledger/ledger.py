@@ -16,8 +16,9 @@ from ..arrays import I64, Mask, Words
 from ..errors import InputError
 from ..schema import Rows, Schema
 from ..texts import ABSENT, Texts
-from . import multiset, registers, sorted_keys
+from . import many_rounds, multiset, registers, sorted_keys
 from .codec import Records, from_bytes, to_bytes
+from .many_rounds import RoundChanges
 from .operations import Stamped
 from .record_keys import RecordKeys
 from .text_codes import TextCodes
@@ -42,8 +43,6 @@ class Change(msgspec.Struct, frozen=True, eq=False):
     plain: multiset.MultisetEdit
     """What it writes, to records without id and to those with one."""
     held: registers.RegisterEdit
-    parts: tuple[Words, ...]
-    """The keys of the rows."""
 
     @property
     def stamps(self) -> I64:
@@ -73,7 +72,7 @@ class Ledger:
         self._keys = RecordKeys(schema)
         self._multiset = multiset.Multiset(self._keys.none, np.zeros(0, dtype=np.int64))
         self._registers = registers.Registers(self._keys.none)
-        self._planned: Change | None = None
+        self._planned: Change | RoundChanges | None = None
 
     def __len__(self) -> int:
         """The number of surviving copies."""
@@ -92,7 +91,19 @@ class Ledger:
             raise
         return self._planned
 
-    def commit(self, change: Change) -> None:
+    def plan_rounds(self, first: int, rounds: Sequence[Updates]) -> RoundChanges:
+        """The effect of several rounds, the same as of one after the other. Nothing is written."""
+        if first < 1 or any(each.schema != self.schema for each in rounds):
+            raise InputError("expected rounds from 1 on, of the ledger's own schema")
+        try:
+            whole = [each.whole() for each in rounds]
+            self._planned = many_rounds.plan(self._keys, self._multiset, self._registers, first, whole)
+        except BaseException:
+            self._keys.sweep()
+            raise
+        return self._planned
+
+    def commit(self, change: Change | RoundChanges) -> None:
         """Write what was planned last, all or nothing."""
         self._require_planned(change)
         try:
@@ -106,7 +117,7 @@ class Ledger:
             self._keys.sweep()
         self._keys.compact(self._multiset, self._registers)
 
-    def drop(self, change: Change) -> None:
+    def drop(self, change: Change | RoundChanges) -> None:
         """Forget what was planned last, and the texts that came with it."""
         self._require_planned(change)
         self._planned = None
@@ -118,13 +129,15 @@ class Ledger:
         self.commit(change)
         return change
 
-    def named(self, change: Change) -> Stamped:
-        """The change that was planned last with ids and subjects; copies are its weights."""
+    def named(self, change: Change | RoundChanges) -> Stamped:
+        """The change that was planned last, of several rounds what they do together, with ids and subjects; copies are
+        the weights."""
         self._require_planned(change)
-        gained, lost = change.held.named()
-        ids = Texts.of([None] * (change.rows.count - len(gained) - len(lost))).followed_by(gained, lost)
-        subjects = self._keys.owners(*change.parts)
-        return Stamped(change.rows, change.stamps, subjects, copies=change.weights, ids=ids)
+        parts, weights = self._together(change.plain, change.held)
+        rows, gained, lost = self._keys.rows(*parts), *change.held.named()
+        ids = Texts.of([None] * (rows.count - len(gained) - len(lost))).followed_by(gained, lost)
+        assert rows.stamps is not None
+        return Stamped(rows, rows.stamps, self._keys.owners(*parts), copies=weights, ids=ids)
 
     def rows_between(self, first: int, last: int) -> tuple[Rows, I64]:
         """The distinct records with these stamps and their numbers of copies, in no particular order."""
@@ -219,7 +232,7 @@ class Ledger:
         timely = whole.until(round)
         added, placed = self._keys.additions(timely.added), self._keys.additions(timely.placed)
         self._keys.widen(round, self._multiset, self._registers)
-        deleted, unknown = self._keys.deletions(whole.deleted)
+        deleted, known = self._keys.deletions(whole.deleted)
         erased = self._keys.belonging_to([*whole.erased, *whole.digests])
 
         plain = self._multiset.plan(self._keys.pack(added), deleted, erased, timely.added.copies)
@@ -227,23 +240,30 @@ class Ledger:
         events[places] = np.arange(len(places))
         held = self._registers.plan(timely.ids, events, self._keys.pack(placed), erased, self._keys.layout.subjects)
 
-        parts = (plain.inserted, sorted_keys.take(self._multiset.words, plain.changed), held.gained, held.lost)
-        differences = plain.counts - self._multiset.counts[plain.changed]
-        gained, lost = len(held.gained[0]), len(held.lost[0])
-        weights = (plain.copies, differences, np.ones(gained, dtype=np.int64), np.full(lost, -1, dtype=np.int64))
+        parts, weights = self._together(plain, held)
         return Change(
             rows=self._keys.rows(*parts),
-            weights=np.concatenate(weights),
-            added=int(plain.copies.sum()) + int(differences[differences > 0].sum()) + gained,
-            removed=lost - int(differences[differences < 0].sum()),
-            ignored_deletions=unknown + plain.ignored + held.ignored,
+            weights=weights,
+            added=int(weights[weights > 0].sum()),
+            removed=-int(weights[weights < 0].sum()),
+            ignored_deletions=int((~known).sum()) + plain.ignored + held.ignored,
             ignored_additions=whole.records - timely.records,
             plain=plain,
             held=held,
-            parts=parts,
         )
 
-    def _require_planned(self, change: Change) -> None:
+    def _together(self, plain: multiset.MultisetEdit, held: registers.RegisterEdit) -> tuple[tuple[Words, ...], I64]:
+        """The keys that two edits change, and the copies gained (above zero) or lost."""
+        gained, lost = len(held.gained[0]), len(held.lost[0])
+        weights = (
+            plain.copies,
+            plain.counts - self._multiset.counts[plain.changed],
+            np.repeat(np.array([1, -1]), [gained, lost]),
+        )
+        changed = sorted_keys.take(self._multiset.words, plain.changed)
+        return (plain.inserted, changed, held.gained, held.lost), np.concatenate(weights)
+
+    def _require_planned(self, change: Change | RoundChanges) -> None:
         if self._planned is not change:
             raise InputError("expected the change that was planned last")
 

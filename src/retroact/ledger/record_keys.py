@@ -42,20 +42,20 @@ class RecordKeys:
         """Additions in codes; new texts get one."""
         return self._coded(part, new=True) if part.rows.count else None
 
-    def deletions(self, part: Stamped) -> tuple[Words, int]:
-        """The keys of deletions, and how many deletions name something that has no key."""
+    def deletions(self, part: Stamped) -> tuple[Words, Mask]:
+        """The keys of deletions, and which deletions have one; the others name nothing."""
         if not part.rows.count:
-            return self.none, 0
+            return self.none, np.zeros(0, dtype=np.bool_)
         stamps, values, owners, missing = self._coded(part, new=False)
         possible = (stamps >= 1) & (stamps <= (1 << self.layout.widths.stamp) - 1) & (owners >= 0)
         for name in self.texts:
             possible &= values[name] >= 0
         if possible.all():
-            return self.layout.pack(stamps, values, owners, missing), 0
+            return self.layout.pack(stamps, values, owners, missing), possible
         values = {name: column[possible] for name, column in values.items()}
         missing = {name: mask[possible] for name, mask in missing.items()}
         words = self.layout.pack(stamps[possible], values, owners[possible], missing)
-        return words, len(stamps) - len(words[0])
+        return words, possible
 
     def _coded(self, part: Stamped, *, new: bool) -> Coding:
         rows, subjects = part.rows, part.subjects

@@ -43,6 +43,23 @@ class RegisterEdit(msgspec.Struct, frozen=True):
     """Deletions of ids that held nothing."""
 
 
+class Events(msgspec.Struct, frozen=True, eq=False):
+    """Events on ids, and the slot of each: of the table, or one from `size` on for an id that it does not have."""
+
+    texts: Texts
+    mark: U64
+    slots: I64
+    size: int
+    limit: int
+    """No slot is as large."""
+
+    def untouched(self, slots: I64) -> I64:
+        """Those of these slots of the table that have no event."""
+        touched = np.zeros(self.limit, dtype=np.bool_)
+        touched[self.slots] = True
+        return slots[~touched[slots]]
+
+
 class Registers:
     """The record of each id, in a slot: the number of the id in a table of texts."""
 
@@ -70,19 +87,24 @@ class Registers:
         """The slots of these subjects."""
         return self._index.slots(erased, self.words)
 
+    def find(self, ids: Sequence[str | None]) -> Events:
+        texts = Texts.of(ids, place="id")
+        mark = marks(texts)
+        slots = self._ids.find(texts, mark)
+        unknown = np.flatnonzero(slots < 0)
+        if len(unknown):
+            # behind the others, one for each that is different
+            slots[unknown] = grouped(texts[unknown], mark[unknown]) + self._ids.size
+        return Events(texts, mark, slots, self._ids.size, self._ids.size + len(unknown))
+
     def plan(
         self, ids: Sequence[str | None], rows: I64, records: Words, erased: Erased | None, owners: Owners
     ) -> RegisterEdit:
         """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if `rows[k]` is -1."""
-        texts = Texts.of(ids, place="id")
-        mark = marks(texts)
-        slots, size = self._ids.find(texts, mark), self._ids.size
-        unknown = np.flatnonzero(slots < 0)
-        if len(unknown):
-            # behind the others, one for each that is different
-            slots[unknown] = grouped(texts[unknown], mark[unknown]) + size
-        arrival = np.arange(len(texts))
-        last = np.empty(size + len(unknown), dtype=np.int64)
+        events = self.find(ids)
+        slots, size = events.slots, events.size
+        arrival = np.arange(len(slots))
+        last = np.empty(events.limit, dtype=np.int64)
         last[slots] = arrival  # of several events on one id, the last one stays
         final = np.flatnonzero(last[slots] == arrival)
         ignored = _ignored(slots, rows, size)
@@ -91,28 +113,31 @@ class Registers:
 
         removed = slot[held & (row < 0)]
         if erased is not None:
-            touched = np.zeros(size, dtype=np.bool_)
-            touched[slot[held]] = True
             theirs = self.belonging_to(erased)
             placed = np.flatnonzero(row >= 0)
             unborn = placed[erased(sorted_keys.take(records, row[placed]))]
-            removed = np.concatenate([removed, theirs[~touched[theirs]], slot[unborn][held[unborn]]])
+            removed = np.concatenate([removed, events.untouched(theirs), slot[unborn][held[unborn]]])
             row[unborn] = -1
+        return self.edit(events, final, row, removed, records, owners, ignored)
 
+    def edit(
+        self, events: Events, final: I64, row: I64, removed: I64, records: Words, owners: Owners, ignored: int = 0
+    ) -> RegisterEdit:
+        """By the `final` event on each id, which leaves record `row`, or none if that is -1."""
+        slot = events.slots[final]
+        held = slot < events.size
         replace, insert = held & (row >= 0), ~held & (row >= 0)
         replaced, replacements = slot[replace], sorted_keys.take(records, row[replace])
         inserted = sorted_keys.take(records, row[insert])
         new = final[insert]
-        names = texts[new]
+        names = events.texts[new]
         names.require_utf8(place="id")
         before = sorted_keys.take(self._words, replaced)
-        differs = np.zeros(len(replaced), dtype=np.bool_)
-        for one, other in zip(before, replacements, strict=True):
-            differs |= one != other
+        differs = sorted_keys.differ(before, replacements)
 
         lost = sorted_keys.concatenate(sorted_keys.take(before, differs), sorted_keys.take(self._words, removed))
         changed = replaced[differs]
-        indexed = self._index.follows(len(changed) + len(removed) + len(new), size)
+        indexed = self._index.follows(len(changed) + len(removed) + len(new), events.size)
 
         def named() -> tuple[Texts, Texts]:
             same = self.ids(changed)
@@ -123,7 +148,7 @@ class Registers:
             replacements=replacements,
             removed=np.sort(removed),
             ids=names,
-            marks=mark[new],
+            marks=events.mark[new],
             inserted=inserted,
             gained=sorted_keys.concatenate(sorted_keys.take(replacements, differs), inserted),
             lost=lost,

@@ -68,6 +68,14 @@ def starts(ordered: Words) -> Mask:
     return begins
 
 
+def differ(one: Words, other: Words) -> Mask:
+    """Which keys differ from those at the same places."""
+    found = np.zeros(len(one[0]), dtype=np.bool_)
+    for word, others in zip(one, other, strict=True):
+        found |= word != others
+    return found
+
+
 def unique(words: Words, copies: I64 | None = None) -> tuple[Words, I64]:
     """The distinct keys in order, and how often each occurs. Keys of one word are sorted in place."""
     if copies is not None:

@@ -13,6 +13,8 @@ from .references import References
 from .text_codes import by_digest
 from .text_table import TextTable, grouped, marks
 
+_BLOCK = 1 << 16
+
 
 class SubjectCodes:
     """Subjects with their codes and reference counts.
@@ -41,6 +43,13 @@ class SubjectCodes:
     def intern(self, names: Sequence[str | None]) -> I64:
         """The code of each name, which the next `sweep` forgets if it is new and `refer` is not called for it."""
         texts = Texts.of(names, place="subject")
+        if len(texts) <= _BLOCK:
+            return self._interned(texts)
+        # the same subjects come again and again: block by block, the table stays small
+        blocks = (slice(start, start + _BLOCK) for start in range(0, len(texts), _BLOCK))
+        return np.concatenate([self._interned(texts[block]) for block in blocks])
+
+    def _interned(self, texts: Texts) -> I64:
         mark = marks(texts)
         codes = self._codes(texts, self._table.find(texts, mark))
         unknown = np.flatnonzero(codes < 0)

@@ -70,6 +70,10 @@ class Updates:
         """All of them, in columns."""
         return self._joined(0, 0)
 
+    def erased(self) -> list[str]:
+        """The subjects that are erased by name, in order."""
+        return [name for batch, _ in self._batches for name in batch.erased]
+
     def since(self, mark: UpdatesMark) -> Operations | Single:
         """What arrived after a mark, as one batch."""
         number, singles, _ = mark

@@ -29,7 +29,7 @@ from ..privacy import Share
 from ..schema import Rows
 from . import where as conditions
 from .answer import Published
-from .by_round import ByRound, Pick, places_of
+from .by_round import ByRound, Pick, groups_of, places_of
 from .grant import Grant, Layout, View
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Bound(ABC):
     def gather_by(self, rows: Rows, weights: I64, rounds: I64) -> ByRound:
         """The totals of the changes of many rounds, by round."""
         where = self.counted(rows)
-        found, group = np.unique(rounds, return_inverse=True)
+        found, group = groups_of(rounds)
         if where is not None:
             rows, weights, group = rows.take(where), weights[where], group[where]
         return ByRound(found, self._gather_by(rows, weights, group, len(found)))

@@ -34,13 +34,34 @@ class ByRound:
         return len(self.rounds)
 
     def __getitem__(self, round: int) -> Any:
-        place = int(np.searchsorted(self.rounds, round))
-        if place == len(self) or self.rounds[place] != round:
+        place = self._place(round)
+        if place is None:
             raise KeyError(round)
         return self._pick(place)
 
+    def get(self, round: int) -> Any | None:
+        place = self._place(round)
+        return None if place is None else self._pick(place)
+
+    def _place(self, round: int) -> int | None:
+        place = int(np.searchsorted(self.rounds, round))
+        return place if place < len(self) and self.rounds[place] == round else None
+
     def items(self) -> Iterator[tuple[int, Any]]:
         return zip(self, map(self._pick, range(len(self))), strict=True)
+
+
+def groups_of(rounds: I64) -> tuple[I64, I64]:
+    """The different rounds in order, and which of them each of these is. Rounds that ascend need no sort.
+
+    >>> groups_of(np.array([3, 3, 8])), groups_of(np.array([8, 3, 3]))
+    ((array([3, 8]), array([0, 0, 1])), (array([3, 8]), array([1, 0, 0])))
+    """
+    if not (rounds[1:] >= rounds[:-1]).all():
+        return np.unique(rounds, return_inverse=True)
+    begins = np.ones(len(rounds), dtype=np.bool_)
+    np.not_equal(rounds[1:], rounds[:-1], out=begins[1:])
+    return rounds[begins], np.cumsum(begins) - 1
 
 
 def places_of(ordered: I64 | U64, count: int) -> Callable[[int], slice]:

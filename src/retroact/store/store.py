@@ -28,6 +28,7 @@ from .tables import (
     REQUEST,
     SOURCE,
     STATE,
+    Prepared,
     Request,
     Stored,
     StoredTable,
@@ -205,26 +206,26 @@ class Store(Authenticated):
 
     def prepare(
         self,
-        round: int,
-        sources: Mapping[str, tuple[Sequence[int], bytes]],
-        requests: Sequence[Request] = (),
-        erased: Iterable[bytes] = (),
+        rounds: Sequence[Prepared],
         notes: Mapping[str, str] | None = None,
         boundaries: Sequence[tuple[int, int]] = (),
+        releases: Sequence[Stored] = (),
     ) -> None:
         """Before a seal empties the inbox: keep what it holds of sources (how far, which positions) and requests, and
-        the boundaries of the round."""
+        the boundaries of the round. Releases of several rounds wait here (`staging`)."""
         with self.transaction("journal"):
             self.insert(BOUNDARY, boundaries)
             self.replace(NOTE, list((notes or {}).items()))
-            rows = [
-                (name, round, msgspec.json.encode(list(position)).decode(), delivered)
-                for name, (position, delivered) in sources.items()
-            ]
-            self.replace(SOURCE, rows)
-            self.delete(REQUEST, "where name = ? and state = ?", [(each.name, "received") for each in requests])
-            self.insert(REQUEST, [each._replace(prepared=round) for each in requests], unless_known=True)
-            self.insert(ERASED, [(subject, round) for subject in erased], unless_known=True)
+            for round, sources, requests, erased in rounds:
+                rows = [
+                    (name, round, msgspec.json.encode(list(position)).decode(), delivered)
+                    for name, (position, delivered) in sources.items()
+                ]
+                self.replace(SOURCE, rows)
+                self.delete(REQUEST, "where name = ? and state = ?", [(each.name, "received") for each in requests])
+                self.insert(REQUEST, [each._replace(prepared=round) for each in requests], unless_known=True)
+                self.insert(ERASED, [(subject, round) for subject in erased], unless_known=True)
+            self.insert(RELEASE, releases)
 
     def boundaries(self) -> list[int]:
         """Where rounds begin and end, from the start of the first one on."""
@@ -246,21 +247,32 @@ class Store(Authenticated):
             rows = [Request(*row) for row in self.select(REQUEST, "where prepared > ?", [self.sealed + over])]
             self.delete(REQUEST, "where name = ?", [(each.name,) for each in rows if each.name not in kept])
 
-    def commit(self, round: int, releases: Sequence[Stored], now: str, notes: Mapping[str, str] | None = None) -> None:
-        """Store the releases of a round. If they are there already, they must be the same byte for byte."""
+    def commit(
+        self,
+        round: int,
+        releases: Sequence[Stored],
+        now: str,
+        notes: Mapping[str, str] | None = None,
+        *,
+        first: int | None = None,
+    ) -> None:
+        """Store the releases of a round, or of all rounds from the first on. If some are there already, they must be
+        the same byte for byte."""
         with self.transaction("journal"):
-            there = {row[1]: row for row in self.select(RELEASE, "where round = ?", [round])}
+            first = round if first is None else first
+            there = {row[:2]: row for row in self.select(RELEASE, "where round between ? and ?", [first, round])}
             for release in releases:
-                if there.get(release.statistic, release) != release:
+                if there.get(release[:2], release) != release:
                     raise VerificationError(
-                        f"{self.where}: round {round} of {release.statistic} was released on other data; it is not "
-                        "released again"
+                        f"{self.where}: round {release.round} of {release.statistic} was released on other data; it is "
+                        "not released again"
                     )
-            self.insert(RELEASE, [release for release in releases if release.statistic not in there])
+            self.insert(RELEASE, [release for release in releases if release[:2] not in there])
             committed = max(round, self.committed)
             self.replace(NOTE, list({**(notes or {}), "committed": str(committed)}.items()))
             self._digests["journal"].round = committed
-            self._step(PREPARED, ["received", round], state="applied", round=round, applied=now)
+            for each in range(first, round + 1):
+                self._step(PREPARED, ["received", each], state="applied", round=each, applied=now)
 
     def applied_without_round(self, round: int, now: str, notes: Mapping[str, str] | None = None) -> None:
         """What was prepared for the open round was applied to the data without closing a round."""

@@ -3,7 +3,7 @@ subject, not even as an unkeyed hash."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_type_hints
@@ -44,6 +44,17 @@ class Request(NamedTuple):
         """With times that do not decrease, even if the clock was set back."""
         applied = self.applied and max(self.received, self.applied)
         return self._replace(applied=applied, purged=self.purged and max(applied or self.received, self.purged))
+
+
+class Prepared(NamedTuple):
+    """What the inbox knows of a round that closes."""
+
+    round: int
+    sources: Mapping[str, tuple[Sequence[int], bytes]] = {}
+    """How far each was read, and which single positions."""
+    requests: Sequence[Request] = ()
+    erased: Sequence[bytes] = ()
+    """Hashes of the subjects whose later records are rejected."""
 
 
 @dataclass(frozen=True, eq=False)

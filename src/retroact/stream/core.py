@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..coins import Key
 from ..errors import ExhaustedError, InputError
-from ..ledger import Change, Ledger, Operations, Removal, Single
+from ..ledger import Ledger, Operations, Removal, Single
 from ..ledger.operations import Position
 from ..privacy import Guarantee
 from .choosing import Choice
-from .door import Barred, Door
+from .closing import Closing
+from .door import Door
+from .end import end
 from .engine import Engine, composed
 from .grid import Grid
-from .open_round import NO_POSITIONS, OpenRound, PositionSet, Reading, RoundMark, Sources, checked_source, read_on
-from .outcome import Outcome
-from .release import Applied, Release, Round
+from .open_round import NO_POSITIONS, OpenRound, PositionSet, Sources, checked_source, read_on
+from .outcome import Outcome, outcomes
+from .persistence import Persistence
+from .release import Round
 from .releases import RecentReleases, table_form
 from .specification import Specification
+
+if TYPE_CHECKING:
+    from .passes import Pass
 
 WARN_AT = 0.8
 FORMAT = 3
@@ -32,52 +39,6 @@ FORMAT = 3
 
 class HorizonWarning(UserWarning):
     """Four fifths of the promised rounds are used."""
-
-
-class Persistence:
-    """What is written before anyone learns of it. A stream in memory writes nothing; one in a store has a `Vault`."""
-
-    durable = False
-    identity: str | None = None
-    """The store, so that no two share a key."""
-    silent = 0
-    """Rounds up to this one are replayed after a restore, and not released again."""
-
-    def require_ready(self) -> None:
-        """Refuse operations if the store is closed or has failed."""
-
-    def barred(self) -> Barred | None:
-        """Which subjects' records are rejected; None if no subject's are."""
-        return None
-
-    def receive(self, core: Core, mark: RoundMark, reading: Reading | None) -> None:
-        """What came in since the mark, and how far it read a source; acknowledged when this returns."""
-
-    def writing(self) -> AbstractContextManager[None]:
-        """A failure inside may leave memory and store in different states."""
-        return nullcontext()
-
-    def closing(self, core: Core) -> AbstractContextManager[None]:
-        """Around the whole of a close; refuses it where nothing may be released."""
-        return nullcontext()
-
-    def persist(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
-        """Write the open round: its planned change of the surviving data, and its releases. An error before the first
-        byte is written leaves everything as it was."""
-        core.recent.keep(core.round, releases)
-
-    def publish(self, core: Core) -> None:
-        """The last round is about to be published."""
-
-    def remove(self, core: Core, removal: Removal) -> None:
-        """Apply deletions without a round, since the stream is over."""
-        if removal:
-            left = removal.left_of(core.open.updates)
-            core.ledger.apply(core.round, removal.deletions(core.schema))
-            core.open.updates = left
-
-    def forget(self, core: Core) -> None:
-        """Drop all that the open round holds, except erasures."""
 
 
 class Core:
@@ -112,6 +73,7 @@ class Core:
         self.open = OpenRound(specification.schema)
         self.sources: Sources = {}
         """How far sources were read in closed rounds."""
+        self.passing: Pass | None = None
         self.lock = threading.RLock()
         self._require_room(0)
         spent = composed(specification.guarantee, before)
@@ -200,16 +162,11 @@ class Core:
         """How many records each of these subjects has now."""
         if not who:
             return []
-        surviving, arrived = self.ledger.of_subjects(who), self.open.updates.of_subjects(who)
-        names = [each if isinstance(each, str) else each.hex() for each in who]
-        return [
-            Outcome(name, bool(there or waiting), there, waiting)
-            for name, there, waiting in zip(names, surviving, arrived, strict=True)
-        ]
+        return outcomes(who, self.ledger.of_subjects(who), self.open.updates.of_subjects(who))
 
     def discard(self) -> int:
         """See `Stream.discard`."""
-        if self._entered:
+        if self._entered or self.passing is not None:
             raise InputError("expected no discard inside `receiving`, which keeps all operations inside, or none")
         kept, whole = OpenRound(self.schema), self.open.updates.whole()
         kept.updates.append(Operations(erased=whole.erased, digests=whole.digests))
@@ -223,39 +180,55 @@ class Core:
         wrap around, since totals are only ever added to modulo 2^64; the totals themselves do not."""
         if self.followed and count:
             raise InputError("this stream has a successor, which takes records from now on; here they can be deleted")
-        if len(self.ledger) + len(self.open.updates) + count > self.specification.capacity:
+        if self.passing is not None and self._records() + count > self.specification.capacity:
+            self.passing.settle()
+        if self._records() + count > self.specification.capacity:
             raise InputError(
                 f"expected at most {self.specification.capacity:,} records, the most that 64-bit totals hold for these "
                 "statistics: a coarser step makes room"
             )
+
+    def _records(self) -> int:
+        """At most so many are there after the open round."""
+        waiting = 0 if self.passing is None else self.passing.waiting
+        return len(self.ledger) + waiting + len(self.open.updates)
 
     # Releases out ----------------------------------------------------------------------------------------------------
 
     def close(self) -> Round:
         """End the open round and publish: all or nothing."""
         with self.lock, self.persistence.closing(self):
-            self._require_open()
-            round, closed = self.round, self.open
+            self._require_no_pass()
+            self.require_open()
+            round = self.round
             # Whatever can fail does so before the ledger is changed.
-            change = self.ledger.plan(round, closed.updates)
+            change = self.ledger.plan(round, self.open.updates)
             try:
                 totals = self.engine.advance(change.rows, change.weights, round)
                 releases = {} if round <= self.persistence.silent else self.engine.releases(round, totals)
-                self.persistence.persist(self, change, releases)
+                closing = Closing.of(self, change, releases)
+                self.persistence.persist(self, change, [closing])
             except BaseException:
                 self.ledger.drop(change)
                 raise
             self.ledger.commit(change)
             self.engine.adopt(totals)
-            self.open = OpenRound(self.schema)
-            for source, read in closed.reading.items():
-                read_on(self.sources, source, *read)
-            self.round += 1
+            self.open_next()
             self.persistence.publish(self)
-            ignored = change.ignored_deletions, change.ignored_additions
-            return Round(round, releases, Applied(change.added, change.removed, *ignored, closed.rejected), self.form)
+            return Round(round, releases, closing.applied, self.form)
+
+    def _require_no_pass(self) -> None:
+        if self.passing is not None:
+            raise InputError("expected this after the pass, whose rounds end by `end_round`")
+
+    def open_next(self) -> None:
+        """The open round ends."""
+        for source, read in self.open.reading.items():
+            read_on(self.sources, source, *read)
+        self.open, self.round = OpenRound(self.schema), self.round + 1
 
     def successor(self, key: Key | None, *, epsilon: float, delta: float, horizon: int | None) -> Core:
+        self._require_no_pass()
         if self.followed:
             raise InputError("this stream has a successor already: continue from that one")
         spec = self.specification.following(self.round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
@@ -278,6 +251,7 @@ class Core:
     def state(self) -> bytes:
         """See `Stream.state`."""
         with self.lock:
+            self._require_no_pass()
             if len(self.open.updates):
                 raise InputError("expected no operations in the open round: the state is taken between rounds")
             if self.followed:
@@ -322,7 +296,7 @@ class Core:
     def _end(self) -> str | None:
         return end(self.specification, self.origin, self.round, followed=self.followed)
 
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
         """Refuse to publish after the end, and warn when most rounds are used."""
         if (end := self._end()) is not None:
             raise ExhaustedError(end)
@@ -332,18 +306,3 @@ class Core:
             warnings.warn(
                 f"round {index:,} of {horizon:,}: plan what follows (stream.successor)", HorizonWarning, stacklevel=4
             )
-
-
-def end(spec: Specification, origin: int, round: int, *, followed: bool) -> str | None:
-    """Why nothing more is published, with that round open; None if rounds are left. After the end additions still come
-    in, and wait for a successor; erasures and deletions by id no longer wait for a round, and are applied at once, to
-    the surviving data and to the open round."""
-    horizon, count = spec.horizon, spec.rounds.count
-    if followed:
-        return "this stream has a successor, and publishes nothing more"
-    on = "To continue: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
-    if horizon is not None and round - origin > horizon:
-        return f"all {horizon:,} promised rounds are released; the noise is calibrated to that many and no more. {on}"
-    if count is not None and origin < count < round:
-        return f"all {count:,} rounds of the grid are released. {on}"
-    return None

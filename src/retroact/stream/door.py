@@ -301,6 +301,13 @@ def stamp_of(stamp: Any, now: int, row: int | None = None) -> int:
 def stamps_of(stamp: Any, count: int, now: int) -> I64 | int:
     if stamp is None or isinstance(stamp, int | np.integer | bool):
         return stamp_of(stamp, now)
+    if (
+        isinstance(stamp, np.ndarray)
+        and stamp.dtype.kind in "iu"
+        and stamp.shape == (count,)
+        and stamp.min(initial=1) >= 1
+    ):
+        return np.minimum(stamp, FARTHEST).astype(np.int64)
     listed = as_list(stamp, "stamp")
     if len(listed) != count:
         raise InputError(f"expected {count} stamps, one for each record, got {len(listed)}", place="stamp")

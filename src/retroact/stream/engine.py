@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ..arrays import I64
 from ..coins import Coins
-from ..ledger import Ledger
+from ..ledger import Ledger, RoundChanges
 from ..outputs.table import TableForm
 from ..privacy import Guarantee, compose
 from ..schema import Rows
 from ..statistics.bound import At, Totals
+from ..statistics.by_round import ByRound
 from ..statistics.grant import View
 from .release import Release
 from .specification import Specification
+from .view_moves import ViewMoves
 
 
 class Changed:
@@ -69,8 +71,15 @@ class Running:
             totals = totals - self._gather(*self._ledger.rows_between(old_first, min(first - 1, old_last)))
         return totals
 
+    def gathered(self, moves: ViewMoves) -> list[ByRound]:
+        """What several rounds do to the totals of each view, without the names of cells."""
+        return [self.bound.gather_by(*moves.within(view)) for view in self.bound.views]
+
+    def named(self, totals: Totals) -> Totals:
+        return self.bound.named(totals, self._coins)
+
     def _gather(self, rows: Rows, weights: I64) -> Totals:
-        return self.bound.named(self.bound.gather(rows, weights), self._coins)
+        return self.named(self.bound.gather(rows, weights))
 
 
 class Engine:
@@ -104,6 +113,18 @@ class Engine:
         """The totals after a change that is planned and not yet written."""
         change = Changed(rows, weights, round)
         return {name: running.advanced(change) for name, running in self.running.items()}
+
+    def through(self, changes: RoundChanges, first: int, last: int) -> Iterator[dict[str, list[Totals]]]:
+        """The totals after each of several rounds that are planned and not yet written."""
+        moves = ViewMoves(self._ledger, changes, first, last)
+        gathered = {name: running.gathered(moves) for name, running in self.running.items()}
+        totals = self.totals
+        for round in range(first, last + 1):
+            for name, running in self.running.items():
+                found = [by.get(round) for by in gathered[name]]
+                pairs = zip(totals[name], found, strict=True)
+                totals[name] = [each if more is None else each + running.named(more) for each, more in pairs]
+            yield totals.copy()
 
     def adopt(self, totals: Mapping[str, list[Totals]]) -> None:
         """The change is written, and these are the totals."""

@@ -21,9 +21,11 @@ from ..store import canonical_blocks
 from ..store.fence import Fence, Mark
 from ..store.sqlite import SQLiteStore
 from ..store.store import Store
+from ..store.tables import Prepared
 from ..store.targets import POSTGRES, check_targets, default_base, fence_of
-from .core import Core, end
+from .core import Core
 from .durable import Durable
+from .end import end
 from .erasure import Hashes
 from .fence_guard import FenceGuard, Standing, open_round, promises, standing
 from .open_round import NO_POSITIONS, PositionSet, read_on
@@ -203,7 +205,7 @@ def _begin(store: Store, mark: Mark, spec: Specification, follows: Follows | Non
     if follows is not None:
         store.write_notes({"origin": str(follows.round), "hashes": follows.secret(key).hex(), **follows.notes})
         store.seal(follows.round, canonical_blocks.Edit(store.places(), follows.blocks(key)))
-        store.prepare(follows.round, follows.sources, erased=follows.erased)
+        store.prepare([Prepared(follows.round, follows.sources, erased=[*follows.erased])])
         for number, entry in enumerate(follows.inbox, start=1):
             store.receive(number, entry)
     store.initialise(mark.stream)

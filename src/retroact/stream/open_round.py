@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import I64
 from ..checks import is_integral
 from ..errors import InputError, VerificationError
-from ..ledger import Updates
+from ..ledger import Operations, Updates
 from ..ledger.operations import Position
 from ..ledger.updates import UpdatesMark
 from ..schema import Schema
@@ -103,6 +103,11 @@ class OpenRound:
         """Records of barred subjects that were left out."""
         self.entries = 0
         """How many entries the store has in its inbox."""
+
+    def asked(self) -> list[str | bytes]:
+        """Whom its requests erase."""
+        whole = self.updates.whole() if self.requests else Operations()
+        return [*whole.erased, *whole.digests]
 
     def mark(self) -> RoundMark:
         return RoundMark(self.updates.mark(), dict(self.reading), len(self.requests), self.rejected)

@@ -20,6 +20,11 @@ class Outcome(msgspec.Struct, frozen=True):
     """Records added in the open round, whatever else it does to them."""
 
 
+def outcomes(who: Sequence[str | bytes], surviving: Sequence[int], waiting: Sequence[int]) -> list[Outcome]:
+    names = (each if isinstance(each, str) else each.hex() for each in who)
+    return [Outcome(name, bool(a or b), a, b) for name, a, b in zip(names, surviving, waiting, strict=True)]
+
+
 class Erasure:
     """What an erasure found for each identifier.
 

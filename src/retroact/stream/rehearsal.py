@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from ..coins import Key
-from ..ledger import Change
-from .core import Core, Persistence
+from ..ledger import Change, RoundChanges
+from .closing import Closing
+from .core import Core
 from .door import Barred
-from .release import Release
+from .persistence import Persistence
 from .specification import Specification
 from .stream import Stream
 
@@ -28,9 +29,9 @@ class Unpublished(Persistence):
         erased = self._erased
         return (lambda subjects: {name for name in subjects if name is not None and name in erased}) if erased else None
 
-    def persist(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
+    def persist(self, core: Core, change: Change | RoundChanges, closing: Sequence[Closing]) -> None:
         if self._rejects:
-            self._erased.update(core.open.updates.whole().erased)
+            self._erased.update(*(each.opened.updates.whole().erased for each in closing))
 
 
 class Rehearsal(Stream):

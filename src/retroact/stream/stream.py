@@ -26,6 +26,7 @@ from .door import Names, Stamps
 from .facts import StreamFacts
 from .grid import Grid
 from .outcome import Accepted, Erasure
+from .passes import Pass
 from .release import Round
 from .rounds import Rounds
 from .specification import Specification
@@ -211,6 +212,27 @@ class Stream(StreamFacts):
         ``delivered`` lists single positions, for a source that may deliver twice or out of order.
         """
         return self._core.entering(source, position, delivered)
+
+    @property
+    def passes(self) -> bool:
+        """Whether several rounds may be published in `one_pass` now."""
+        return Pass.possible(self._core)
+
+    def one_pass(self) -> AbstractContextManager[Pass]:
+        """Inside, rounds end by ``end_round()``, wait for one another, and are computed and published together, which
+        takes a fraction of the time. All or nothing: an error leaves the stream as it was. What an erasure found is
+        known when its round is settled.
+
+        >>> import retroact as ra
+        >>> stream = ra.Stream({"age": ra.Integer(0, 120)}, {"people": ra.Count()}, epsilon=1.0, horizon=10)
+        >>> with stream.one_pass() as rounds:
+        ...     for age in (31, 44):
+        ...         _ = stream.add({"age": age})
+        ...         rounds.end_round()
+        >>> [(closed.number, closed.applied.added) for closed in rounds.closed()], stream.round
+        ([(1, 1), (2, 1)], 3)
+        """
+        return Pass(self._core).going_on()
 
     def discard(self) -> int:
         """Drop the operations of the open round as if they had never come, and return their number. Erasures stay,

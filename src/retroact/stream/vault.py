@@ -24,25 +24,25 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-import msgspec
-
 from ..errors import InputError, RetroactError, VerificationError
-from ..ledger import Change, Entry, Operations, Removal
+from ..ledger import Change, Entry, Operations, Removal, RoundChanges
 from ..ledger.codec import Records
 from ..log import DEBUG, INFO, log
-from ..store import canonical_blocks, inbox
+from ..store import canonical_blocks, inbox, staging
 from ..store.canonical_blocks import Place
 from ..store.receipt import moment
 from ..store.store import Store
-from ..store.tables import Request, Stored
+from ..store.tables import Prepared, Request, Stored
+from . import journal_rows as rows
 from . import layout
-from .core import Core, Persistence
+from .closing import Closing
+from .core import Core
 from .door import Barred
 from .erasure import Asked, Hashes
 from .fence_guard import FenceGuard
 from .open_round import OpenRound, Reading, RoundMark
 from .outcome import Outcome
-from .release import Release
+from .persistence import Persistence
 
 
 class Vault(Persistence):
@@ -90,6 +90,9 @@ class Vault(Persistence):
             raise
 
     # Operations in ---------------------------------------------------------------------------------------------------
+
+    def ready_for_pass(self, core: Core) -> bool:
+        return super().ready_for_pass(core) and not self.guard.debt(core)
 
     def barred(self) -> Barred | None:
         if not self._erased:
@@ -149,20 +152,22 @@ class Vault(Persistence):
         finally:
             self._sealing = False
 
-    def persist(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
-        store, round = self.store, core.round
+    def persist(self, core: Core, change: Change | RoundChanges, closing: Sequence[Closing]) -> None:
+        store, first, last = self.store, closing[0].round, closing[-1].round
         edit = self._edit(core, change)
-        revises = change.removed > 0 or bool((change.stamps[change.weights > 0] < round).any())
-        # unless all that came in survives, and nothing that was there is gone
-        scrub = change.removed > 0 or change.added != len(core.open.updates) or self._unscrubbed
+        revised = max((each.round for each in closing if each.revises), default=0)
+        scrub = self._unscrubbed or any(each.leaves_traces for each in closing)
+        releases = [stored for each in closing for stored in rows.stored(each.round, each.releases)]
         self.guard.require_unmoved()
         self._sealing = True
-        self._prepare(core, ({"revising": str(round)} if revises else {}) | ({"unscrubbed": "1"} if scrub else {}))
-        store.seal(round, edit)
+        notes = ({"revising": str(revised)} if revised else {}) | ({"unscrubbed": "1"} if scrub else {})
+        self._prepare(core, closing, notes, releases)
+        store.seal(last, edit)
         self._unscrubbed = scrub and not store.scrub()
         done = {"unscrubbed": ""} if scrub and not self._unscrubbed else {}
-        done |= {"revised": str(round)} if revises else {}
-        store.commit(round, stored_form(round, releases), moment(), done)
+        done |= {"revised": str(revised)} if revised else {}
+        done |= {staging.STAGED: ""} if first < last else {}
+        store.commit(last, releases, moment(), done, first=first)
         self._place(edit)
 
     def publish(self, core: Core) -> None:
@@ -171,17 +176,23 @@ class Vault(Persistence):
         self._sealing = False
         self._purge(core)
 
-    def _prepare(self, core: Core, notes: Mapping[str, str]) -> None:
-        hashes = _rejected(core)
-        reading = core.open.reading.items()
-        positions = {source: (position, taken.to_bytes()) for source, (position, taken) in reading}
+    def _prepare(
+        self, core: Core, closing: Sequence[Closing], notes: Mapping[str, str], releases: Sequence[Stored]
+    ) -> None:
+        store, last = self.store, closing[-1].round
         # and the end of the next round, which takes records as soon as this one is closed
-        boundaries = _unkept(core, core.round + 1)
-        if positions or core.open.requests or notes or boundaries:
-            self.store.prepare(core.round, positions, self._decided(core), hashes, notes, boundaries)
-            if core.grid is not None:
-                core.grid.keep(boundaries)
-        self._erased |= {*hashes}
+        boundaries = _unkept(core, last + 1)
+        several = len(closing) > 1
+        if not (notes or boundaries or several or any(each.opened.reading or each.opened.requests for each in closing)):
+            return
+        made = [rows.prepared(each, self.hashes, rejects=_rejects(core)) for each in closing]
+        if several:
+            store.prepare(made, {**notes, staging.STAGED: str(last)}, boundaries, releases)
+        else:
+            store.prepare(made, notes, boundaries)
+        if core.grid is not None:
+            core.grid.keep(boundaries)
+        self._erased |= {subject for each in made for subject in each.erased}
 
     def keep_boundaries(self, core: Core, last: int) -> None:
         if core.grid is not None and (unkept := _unkept(core, last)):
@@ -189,17 +200,14 @@ class Vault(Persistence):
                 self.store.keep_boundaries(unkept)
             core.grid.keep(unkept)
 
-    def _decided(self, core: Core) -> list[Request]:
-        """The pending requests, each with what was found among all the records of this round."""
-        whole = core.open.updates.whole() if core.open.requests else Operations()
-        who: list[str | bytes] = [*whole.erased, *whole.digests]
-        outcomes = zip(who, core.outcomes(who), strict=True)
-        found = {self.hashes.subject(each): outcome.found for each, outcome in outcomes}
-        seal = self.hashes.seal
-        return [made._replace(outcome=seal(made.content, found, asked)) for made, asked in core.open.requests]
+    def reconsider(self, core: Core) -> None:
+        opened, decided = core.open, self._decided(core)
+        opened.requests = [(made, asked) for made, (_, asked) in zip(decided, opened.requests, strict=True)]
 
-    def _edit(self, core: Core, change: Change) -> canonical_blocks.Edit:
-        """What a change does to the stored blocks."""
+    def _decided(self, core: Core) -> list[Request]:
+        return rows.decided(core.open, core.outcomes(core.open.asked()), self.hashes)
+
+    def _edit(self, core: Core, change: Change | RoundChanges) -> canonical_blocks.Edit:
         records = Records.of(core.ledger.named(change), core.schema)
         return canonical_blocks.edit(core.schema, self.marks, self._places, records, self.store.read_blocks)
 
@@ -243,7 +251,7 @@ class Vault(Persistence):
                 revised = {"revised": str(round)} if change.removed else {}
                 requests = [made._replace(state="amending") for made in self._decided(core)]
                 noted = {**(notes or {}), **revised, "unscrubbed": "1", "amended": ""}
-                store.prepare(round, {}, requests, _rejected(core), noted)
+                store.prepare([Prepared(round, {}, requests, rows.subjects(core.open, rejects=_rejects(core)))], noted)
                 store.amend(edit, entries)
                 self._place(edit)
             except BaseException:
@@ -275,7 +283,7 @@ class Vault(Persistence):
 
     def erased(self, core: Core) -> set[bytes]:
         """Hashes of the subjects whose later records are rejected."""
-        return self.store.erased() | {*_rejected(core)}
+        return self.store.erased() | {*rows.subjects(core.open, rejects=_rejects(core))}
 
     def _amended(self, *entries: tuple[int, bytes]) -> str:
         """A keyed hash of the surviving data and the open round, as they are or with more entries."""
@@ -286,12 +294,18 @@ class Vault(Persistence):
     def recover(self, core: Core) -> None:
         """Finish what a crash interrupted, step by step in the order of the protocol."""
         store, round = self.store, core.round - 1
-        if round > max(store.committed, core.origin):
-            # sealed and not committed: the same data give the same releases
-            revised = {"revised": str(round)} if store.number("revising") == round else {}
-            releases = {} if round <= self.silent else core.engine.releases(round, core.engine.totals)
+        if (staged := staging.waiting(store)) > round:
             with self.writing():
-                store.commit(round, stored_form(round, releases), moment(), revised)
+                staging.drop(store)
+            self._unscrubbed = True
+        done = max(store.committed, core.origin)
+        if round > done:
+            # sealed and not committed: the same data give the same releases, and those of several rounds wait
+            revised = {"revised": str(store.number("revising"))} if done < store.number("revising") <= round else {}
+            again = {} if round <= self.silent or staged else core.engine.releases(round, core.engine.totals)
+            with self.writing():
+                revised |= {staging.STAGED: ""} if staged else {}
+                store.commit(round, rows.stored(round, again), moment(), revised, first=done + 1)
             log(INFO, "%s: recovered: round %d was interrupted, and is committed", store.where, round)
         self.load(core)
         noted = store.note("amended")
@@ -330,15 +344,5 @@ def _unkept(core: Core, last: int) -> list[tuple[int, int]]:
     return core.grid.unkept(last) if core.grid is not None and core.grid.follows_rules else []
 
 
-def stored_form(round: int, releases: Mapping[str, Release]) -> list[Stored]:
-    return [
-        Stored(round, name, msgspec.json.encode(release.to_dict()), release.encode())
-        for name, release in releases.items()
-    ]
-
-
-def _rejected(core: Core) -> list[bytes]:
-    """Hashes of the subjects of pending erasures, if their later records are rejected."""
-    if core.specification.after_erasure == "accept":
-        return []
-    return [subject for _, subjects in core.open.requests for subject in subjects]
+def _rejects(core: Core) -> bool:
+    return core.specification.after_erasure == "reject"

@@ -13,7 +13,8 @@ from ..ledger.codec import Records
 from ..store import canonical_blocks
 from ..store.tables import Stored
 from .core import Core
-from .vault import Vault, stored_form
+from .journal_rows import stored
+from .vault import Vault
 
 
 @dataclass
@@ -117,4 +118,4 @@ def _recomputed(core: Core, first: int, last: int) -> Iterator[tuple[int, list[S
     for round in range(first, last + 1):
         if round > first:
             engine.adopt(engine.advance(*core.ledger.rows_between(round, round), round))
-        yield round, stored_form(round, engine.releases(round, engine.totals))
+        yield round, stored(round, engine.releases(round, engine.totals))

@@ -23,6 +23,7 @@ from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, value
 from .judgement import Conformance
 from .law import check_law
 from .noise_law import check_noise_law, conformance
+from .passes import check_passes
 from .published import check_published
 from .residuals import check_residuals
 from .running import check_oblivious
@@ -56,6 +57,7 @@ __all__ = [
     "check_noise_law",
     "check_oblivious",
     "check_order",
+    "check_passes",
     "check_published",
     "check_replay",
     "check_residuals",

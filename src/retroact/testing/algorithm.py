@@ -69,12 +69,16 @@ class StreamAlgorithm:
         return self.release(updates).encode()
 
     def release(self, updates: Sequence[Update]) -> Round:
+        self.feed(updates)
+        return self.stream.close_round()
+
+    def feed(self, updates: Sequence[Update]) -> None:
+        """Into the open round."""
         if self._chunk is None and len(updates) < MANY:
             for update in updates:
                 self._feed(update)
         else:
             self._feed_batches(list(updates), self._chunk or len(updates))
-        return self.stream.close_round()
 
     def state(self) -> bytes:
         return self.stream.state()

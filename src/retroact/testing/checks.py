@@ -27,6 +27,7 @@ from .gathering import check_gathering, check_missing, may_lack
 from .histories import Pair, Shape, crowded, history, shuffled, values_of
 from .law import check_law
 from .noise_law import check_noise_law
+from .passes import check_passes
 from .published import Scene, check_published
 from .residuals import check_residuals, enough_keys
 from .running import check_oblivious
@@ -197,10 +198,17 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
         for chunk in (1, 2, 1000):
             if run(partial(make, chunk=chunk), Key.for_testing(1), sequence) != answers:
                 raise CheckFailedError(f"batch boundaries, batches of {chunk}: answers changed:\n  {sequence}")
+    check_passes(spec, shape, random, histories=max(1, pairs // 4))
     longer = spec.replace(horizon=spec.horizon and 100)
     check_bounded_state(lambda key: StreamAlgorithm(longer, key), _churn(shape), rounds=min(60, 20 + pairs))
     check_oblivious(spec, random, pairs=max(2, pairs // 4))
-    ran += ["batch boundaries", "bounded state", "oblivious noise", *_check_gathered(spec, random, seed, pairs)]
+    ran += [
+        "batch boundaries",
+        "one pass",
+        "bounded state",
+        "oblivious noise",
+        *_check_gathered(spec, random, seed, pairs),
+    ]
     for name in spec.statistics:
         check_published(spec, name, random)
         check_sample(spec, name, random)

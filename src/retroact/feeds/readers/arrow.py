@@ -24,7 +24,7 @@ from ..batch import Batch, Changes, ColumnValues
 from ..options import Options
 from ..row_reader import RowReader
 from ..source import open_file
-from .arrow_cells import Words, arrow_cells
+from .arrow_cells import Words, name_cells
 
 ROWS = 1 << 16
 SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
@@ -317,7 +317,7 @@ def _batches(
 ) -> Iterator[Batch]:
     """Record batches of pyarrow, the first of which begins after row ``row``, as batches of at most ROWS rows."""
     readers: dict[str, Callable[[Any], ColumnValues]] = {
-        name: Words() if name in words else arrow_cells for name in names
+        name: Words() if name in words else name_cells for name in names
     }
     for chunk in found:
         count = chunk.num_rows

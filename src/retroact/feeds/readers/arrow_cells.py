@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...schema.arrow import columns_of
+from ...texts import ABSENT, Texts
 from ..batch import ColumnValues
 
 _FEW = 0.25
@@ -29,6 +30,29 @@ class Words:
         coded = array.dictionary_encode()
         self._pays = len(coded.dictionary) <= max(256, _FEW * len(array))
         return arrow_cells(coded)
+
+
+def name_cells(array: Any) -> ColumnValues:
+    """The same for columns that are no fields, such as ids: texts stay in columns.
+
+    >>> import pyarrow as pa
+    >>> name_cells(pa.array(["o-1", None, "o-3"]).slice(1)).listed()
+    [None, 'o-3']
+    """
+    import pyarrow as pa
+
+    kind = array.type
+    if not len(array) or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return arrow_cells(array)
+    _, offsets, data = array.buffers()
+    wide = np.int64 if pa.types.is_large_string(kind) else np.int32
+    bounds = np.frombuffer(offsets, wide)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    lengths = np.diff(bounds).astype(np.int32)
+    present = None if not array.null_count else array.is_valid().to_numpy(zero_copy_only=False)
+    if present is not None:
+        lengths[~present] = ABSENT
+    content = np.frombuffer(b"" if data is None else data, np.uint8)[bounds[0] : bounds[-1]]
+    return ColumnValues(Texts.from_buffer(content, bounds[:-1] - bounds[0], lengths), present)
 
 
 def arrow_cells(array: Any) -> ColumnValues:
