@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import importlib.util
+import json
 import sys
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -177,6 +178,15 @@ def test_small_rows_are_certified(programs):
     check = programs["check"]
     rows = [(m, False) for m in range(1, 9)] + [(m, True) for m in range(2, 8)]
     assert check.faults(check.shipped(), [check.row_of(m, window, check.PROGRAMS) for m, window in rows]) == []
+
+
+def test_what_was_found_for_all_rows_is_noted_and_holds_for_what_is_shipped(programs):
+    check = programs["check"]
+    found, constants = json.loads(check.NOTES.read_text()), check.shipped()
+    assert [row["m"] for row in found if not row["window"]] == list(constants["ROWS"])
+    assert [row["m"] for row in found if row["window"]] == list(constants["WINDOWS"])
+    assert all({*check.PROGRAMS} < {*row} for row in found)
+    assert check.faults(constants, found) == []
 
 
 @pytest.mark.slow

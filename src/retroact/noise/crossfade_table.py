@@ -2,8 +2,8 @@
 
 Each number belongs to the integers of the weights, the spacings and the widths together. The squared sensitivity of a
 row, and of one end, is the largest v' S^-1 v over all of its patterns v, where S is the covariance of the noise in
-units of the fresh noise. It was computed in floats, over all intervals, by programs that share no code, and then
-increased by at least 1e-4, which is 10^4 times what they differ by.
+units of the fresh noise. Two programs that share no code compute it over all intervals, one of them as a strict bound
+(certificates/README.md, docs/proofs.md 3d). What is shipped is that plus 1e-4, rounded up to four digits.
 """
 
 WEIGHTS_SHA256 = "1d0c34c686577a86aef9c081dfe411f35a76d435397055df89061217f9296574"
