@@ -8,8 +8,8 @@ import pytest
 import retroact as ra
 from retroact.coins import Coins
 from retroact.oneshot import Median
-from retroact.statistics.clusters.regions import Sums
-from retroact.statistics.tally import Labelled, Tally
+from retroact.statistics.tally import Labelled
+from support.totals import arrays
 
 COINS = Coins(bytes(32))
 SCHEMA = {
@@ -68,15 +68,6 @@ def drawn():
     horizon = {"horizon": 16, "late": False}
     spec = ra.Specification(SCHEMA, STATISTICS, epsilon=20.0, delta=1e-6, **horizon)
     return spec.schema, {name: bound.drawn(COINS) for name, bound in spec.bounds.items()}
-
-
-def arrays(totals):
-    """Every array of some totals."""
-    if isinstance(totals, Sums):
-        return [array for part in totals for array in arrays(part)]
-    if isinstance(totals, Tally):
-        return [*totals.words, totals.amounts, *totals.labels]
-    return [*totals.labels, totals.amounts] if isinstance(totals, Labelled) else [totals]
 
 
 def of_one_round(bound, rows, weights, where):

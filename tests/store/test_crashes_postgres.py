@@ -61,6 +61,15 @@ def test_killed_at_a_step(postgres_url, tmp_path, reference, method, when):
     finished_well(postgres_url, tmp_path, reference)
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("occurrence", [1, 2, 3, 4])
+def test_killed_while_it_notes_which_parts_lose_rows(postgres_url, tmp_path, reference, when, occurrence):
+    """Before the transaction of a seal, and within."""
+    assert crashing.run(postgres_url, tmp_path, ("write_notes", when, occurrence)) == -signal.SIGKILL
+    assert crashing.run(postgres_url, tmp_path) == 0
+    finished_well(postgres_url, tmp_path, reference)
+
+
 def test_killed_at_one_step_after_the_other(postgres_url, tmp_path, reference):
     """Also while it recovers from the kill before."""
     for method, when in POINTS:

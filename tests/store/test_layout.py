@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from retroact.store import sqlite
+from retroact.errors import InputError
 from retroact.stream import layout
 from support import crashing
 from support.durable_streams import fill, opened
@@ -19,7 +19,7 @@ ERASED = "person-07"
 
 @pytest.fixture(autouse=True)
 def every_store_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "LARGE", 0)
+    monkeypatch.setattr(layout, "AT_ONCE", 0)
 
 
 def filled(where: Path, folder: Path, name: str = "a", without: tuple[str, ...] = ()) -> Any:
@@ -83,8 +83,28 @@ def test_the_layout_is_rewritten_when_hours_have_passed(tmp_path: Path, monkeypa
         assert stream.verify().problems == []
 
 
+def test_the_settings_of_a_store_are_its_own(tmp_path: Path) -> None:
+    with filled(tmp_path / "one", tmp_path) as stream:
+        assert stream.compact(rounds=2, hours=1)
+        for bad in ({"rounds": -1}, {"hours": 1.5}, {"at_once": "much"}):
+            with pytest.raises(InputError, match=f"expected a whole number from 0.*{next(iter(bad))}"):
+                stream.compact(**bad)
+    with opened(tmp_path / "one", tmp_path) as stream:
+        stream.erase(subject=ERASED)
+        stream.close_round()
+        assert "rewritten when round 11 closes" in stream.verify().notes[0]
+        for _ in range(2):
+            stream.close_round()
+        assert stream.verify().notes == []
+        assert stream.compact(at_once=1 << 40)
+        stream.erase(subject="person-08")
+        stream.close_round()
+        assert not stream.store.note(layout.NOTE)
+        assert stream.verify().problems == []
+
+
 def test_a_store_that_is_not_large_is_rewritten_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "LARGE", 1 << 40)
+    monkeypatch.setattr(layout, "AT_ONCE", 1 << 40)
     with filled(tmp_path / "one", tmp_path) as stream:
         asked = stream.erase(subject=ERASED)
         stream.close_round()

@@ -24,7 +24,7 @@ TABLES = {
     ),
 }
 SENTENCE = (
-    r"expected store format 4, got 1, which only retroact 0\.1\.0 opens\. To erase there, use that version: "
+    r"expected store format [45], got 1, which only retroact 0\.1\.0 opens\. To erase there, use that version: "
     r"retroact erase .* --subject \.\.\. --close\. Its records cannot be taken over: a new stream begins with the "
     r"source again, and the privacy budget that it spends adds to the old one's"
 )

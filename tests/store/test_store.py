@@ -6,7 +6,6 @@ import pytest
 
 from retroact.errors import InputError, VerificationError
 from retroact.store.canonical_blocks import Edit
-from retroact.store.store import FORMAT
 from retroact.store.tables import INBOX, Prepared, Request, Stored
 
 BIG = (1 << 63) - 1
@@ -29,7 +28,7 @@ def test_what_is_found_lasts(store, opened):
     store.initialise("5eed")
     store.close()
     again = opened()
-    assert (again.state("format"), again.state("stream")) == (str(FORMAT), "5eed")
+    assert (again.state("format"), again.state("stream")) == (str(again.newest), "5eed")
     with pytest.raises(InputError):
         again.initialise("another")
     assert again.state("stream") == "5eed"

@@ -110,6 +110,22 @@ def test_a_column_of_texts_is_encoded_as_the_list_of_them(texts, times):
         assert some.content() == "".join(text or "" for text in one).encode()
 
 
+@settings(max_examples=200, deadline=None)
+@given(
+    numbers=st.lists(
+        st.integers(-(2**63), 2**63 - 1) | st.integers(-130, 130) | st.integers(-40_000, 40_000), min_size=2
+    )
+)
+def test_numbers_of_the_open_round_take_the_bytes_that_they_need(numbers):
+    schema = Schema({"x": ra.Integer(-(2**63), 2**63 - 1)})
+    stamped = Stamped.of(Rows({"x": np.array(numbers)}, len(numbers)), 1)
+    packed = pack_whole(schema, stamped, narrow=True)
+    assert unpack_whole(schema, packed).rows.columns["x"].tolist() == numbers
+    assert len(packed) <= len(pack_whole(schema, stamped))
+    if len({*numbers}) > 1 and all(-128 <= number < 128 for number in numbers):
+        assert len(packed) < len(numbers) + 20
+
+
 def test_a_long_column_of_texts_too():
     texts = [f"order-{k}" for k in range(70_000)]
     assert msgspec.msgpack.encode([packed(Texts.of(texts))]) == msgspec.msgpack.encode([texts])

@@ -7,12 +7,14 @@ import signal
 import sqlite3
 from contextlib import closing
 
+import psycopg
 import pytest
 
 import retroact as ra
 from retroact.errors import InputError, VerificationError
 from retroact.store.postgres import PostgresStore
 from retroact.store.sqlite import SQLiteStore
+from retroact.stream.erasure import Hashes
 from support import format3
 
 
@@ -34,7 +36,8 @@ def published():
 
 def require_upgraded(where, tmp_path):
     with opened(where, tmp_path) as stream:
-        assert (stream.store.format, stream.store.state("format")) == (4, "4")
+        newest = stream.store.newest
+        assert (stream.store.format, stream.store.state("format")) == (newest, str(newest))
         assert stream.store.boundaries() == []
         assert [[each.line, each.exact] for each in stream.store.releases()] == published()
         assert stream.round == 4
@@ -49,7 +52,7 @@ def test_it_goes_on_as_if_nothing_had_been(old, tmp_path):
     require_upgraded(old, tmp_path)
     with opened(old, tmp_path) as stream:
         stream.close_round()
-        assert stream.store.state("format") == "4"
+        assert stream.store.state("format") == str(stream.store.newest)
         assert [request.state for request in stream.requests()] == ["purged", "purged"]
         assert stream.verify().ok
     if "://" not in old:
@@ -202,3 +205,36 @@ def test_what_a_crash_leaves_of_a_transaction_on_both_files_is_removed(tmp_path)
     (folder / "journal.sqlite-mj6952489FA").write_bytes(b"data.sqlite-journal\0")
     require_upgraded(folder, tmp_path)
     assert sorted(os.listdir(folder)) == ["data.sqlite", "journal.sqlite"]
+
+
+@pytest.fixture
+def undivided(postgres_url, tmp_path, monkeypatch):
+    """A store of format 4 in PostgreSQL, where blocks are one table."""
+    format3.fence(tmp_path / "fence")
+    where = format3.schema(postgres_url)
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresStore, "newest", 4)
+        patch.setattr(PostgresStore, "changes", ())
+        store = PostgresStore(where)
+        own, name = format3.KEY.derive("rows of the store"), Hashes(format3.KEY).stream
+        store.unlock(own, f"{name} ")
+        store.upgrade(own, f"{name} ")
+        assert (store.format, store.state("format")) == (4, "4")
+        store.close()
+    return where
+
+
+def tables_of(where):
+    address, _, schema = where.partition("#")
+    with psycopg.connect(address, autocommit=True) as connection:
+        found = connection.execute("select tablename from pg_tables where schemaname = %s", [schema]).fetchall()
+    return {name for (name,) in found}
+
+
+# it has 139 statements before it commits; the last ones copy the blocks and drop the table that was
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 70, *range(130, 139), 140, 0])
+def test_killed_while_blocks_are_divided(undivided, tmp_path, step):
+    assert run_killed(undivided, tmp_path, step) == -signal.SIGKILL
+    assert ("block_00" in tables_of(undivided)) == (step in (140, 0))
+    require_upgraded(undivided, tmp_path)
+    assert "whole" not in tables_of(undivided)

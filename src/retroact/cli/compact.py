@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from ..errors import InputError
 from .console import say
-from .options import Secrets, StreamArgument, TestingKey, command, opened
+from .options import Secrets, StreamArgument, TestingKey, command, opened, option
 from .progress import busy
+
+ROUNDS = "From now on: the layout of a large store waits for at most so many rounds (16 at first)."
+HOURS = "From now on: it waits until the first round that closes after so many hours (24 at first)."
+AT_ONCE = "From now on: in a store of fewer bytes nothing waits (100 MB at first)."
 
 
 @command
-def compact(stream: StreamArgument, secrets: Secrets, testing_key: TestingKey = None) -> None:
+def compact(
+    stream: StreamArgument,
+    secrets: Secrets,
+    rounds: Annotated[int | None, option(ROUNDS, min=0)] = None,
+    hours: Annotated[int | None, option(HOURS, min=0)] = None,
+    at_once: Annotated[int | None, option(AT_ONCE, "BYTES", min=0)] = None,
+    testing_key: TestingKey = None,
+) -> None:
     """Rewrite the layout of the data now, if erasures wait for that.
 
     Erased bytes are gone when the round closes. In a store of 100 MB or more, the order of what is left is rewritten
-    later; then the file is that of a stream that never had the records.
+    later; then the file is that of a stream that never had the records. The settings are kept in the store.
 
     \b
     Example:
       retroact compact orders
+      retroact compact orders --rounds 4 --hours 6
     """
     with opened(stream, secrets, testing_key=testing_key) as open_stream:
         where = open_stream.store.where
         with busy("writing the data anew"):
-            done = open_stream.compact()
+            done = open_stream.compact(at_once=at_once, rounds=rounds, hours=hours)
         if not done:
             raise InputError(f"{where}: expected nobody else to read the data: try again later")
     say(f"{where}: no erasure waits for its layout")

@@ -2,8 +2,9 @@
 
 Records are packed in columns and cut into blocks; many blocks are read at once. A block is a list: the number of
 records, stamps, copies, the fields as declared, a flag column for each optional field, ids, subjects. Numbers are 64
-bits, little-endian; a single number stands for a column of equal ones. Texts are their lengths and their concatenated
-UTF-8 bytes, or a list where a block is not cut; a single text, as bytes, or None, stands for a column of equal ones.
+bits, little-endian, or fewer in the open round; a single number stands for a column of equal ones. Texts are their
+lengths and their concatenated UTF-8 bytes, or a list where a block is not cut; a single text, as bytes, or None, stands
+for a column of equal ones.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ Column = I64 | Texts
 MANY = 64
 """Columns of fewer texts are encoded one by one."""
 _SHORT = 31
+_NARROW = ((8, "<i1"), (16, "<i2"), (32, "<i4"))
 
 
 class Records(msgspec.Struct, frozen=True, eq=False):
@@ -106,13 +108,14 @@ def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
     return [_encode([end - begin, *parts]) for (begin, end), *parts in zip(pairwise(cuts), *columns, strict=True)]
 
 
-def pack_whole(schema: Schema, part: Stamped) -> bytes | None:
-    """All records, which may be equal, as one block; None if there are none."""
+def pack_whole(schema: Schema, part: Stamped, *, narrow: bool = False) -> bytes | None:
+    """All records, which may be equal, as one block; None if there are none. `narrow`: numbers take as few bytes as the
+    largest one in their column."""
     rows = part.rows
     if not rows.count:
         return None
     fields = (
-        _text_part(column.tolist()) if column.dtype == object else _number_part(column)
+        _text_part(column.tolist()) if column.dtype == object else _number_part(column, narrow)
         for column in rows.columns.values()
     )
     numbers = (_number_part(part.stamps), _number_part(part.counts))
@@ -238,23 +241,25 @@ def _uniform(cuts: Sequence[int], equal: Callable[[I64, I64], Mask]) -> I64:
     return maybe
 
 
-def _number_part(column: I64) -> int | bytes:
+def _number_part(column: I64, narrow: bool = False) -> int | bytes:
     first = column[0]
     if column.ndim == 1 and (column == first).all():
         return int(first)
-    return column.astype("<i8").tobytes()
+    reach = max(-1 - int(column.min()), int(column.max())).bit_length() if narrow else 64
+    return column.astype(next((kind for bits, kind in _NARROW if reach < bits), "<i8")).tobytes()
 
 
 def _numbers(parts: Sequence[int | bytes], sizes: Sequence[int], shape: tuple[int, ...]) -> I64:
-    wide = 8 * int(np.prod(shape, dtype=np.int64))
+    wide = int(np.prod(shape, dtype=np.int64))
     pieces = []
     for part, size in zip(parts, sizes, strict=True):
         if isinstance(part, int):
             pieces.append(np.full(size, part, dtype="<i8"))
         else:
-            if len(part) != wide * size:
-                raise ValueError(f"expected {wide * size} bytes of numbers, got {len(part)}")
-            pieces.append(np.frombuffer(part, dtype="<i8"))
+            kinds = {wide * size * bits // 8: kind for bits, kind in (*_NARROW, (64, "<i8"))}
+            if len(part) not in kinds:
+                raise ValueError(f"expected {8 * wide * size} bytes of numbers, got {len(part)}")
+            pieces.append(np.frombuffer(part, dtype=kinds[len(part)]).astype(np.int64))
     flat = np.concatenate(pieces) if pieces else np.zeros(0, dtype="<i8")
     return flat.astype(np.int64, copy=False).reshape(-1, *shape)
 

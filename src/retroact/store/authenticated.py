@@ -29,8 +29,12 @@ class Authenticated(ABC):
     """For messages; without a password."""
     words: Mapping[str, str]
     """What the database calls types, and the like."""
-    format: int = FORMAT
+    newest: int = FORMAT
+    """The format of new stores."""
+    format: int
     """By which its tables are."""
+    changes: Sequence[str] = ()
+    """SQL that brings the tables of an earlier format into their present form."""
     _seals: Seals | None = None
     _digests: dict[Side, Digest]
 
@@ -91,16 +95,16 @@ class Authenticated(ABC):
             raise refusal(self.where, problems)
 
     def upgrade(self, secret: bytes, stream: str) -> None:
-        """Bring a store of the format before to this one: all or nothing. What is stored was checked when the store was
+        """Bring a store of an earlier format to this one: all or nothing. What is stored was checked when the store was
         unlocked. After a failure it is opened again."""
-        if self.format == FORMAT:
+        if self.format == self.newest:
             return
         with self.both_sides():
-            for statement in additions(self.words):
+            for statement in (*additions(self.words, self.format), *self.changes):
                 self.run("journal", statement)
-            self.format, self._seals = FORMAT, Seals(secret, stream)
+            self.format, self._seals = self.newest, Seals(secret, stream)
             if self.select(STATE, "where name = ?", ["format"]):
-                self.replace(STATE, [("format", str(FORMAT))])
+                self.replace(STATE, [("format", str(self.newest))])
             for side in SIDES:
                 self.run(side, DIGESTED.format(side), [side, self._seals.sealed(side, self._digests[side])])
 

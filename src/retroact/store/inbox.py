@@ -21,7 +21,7 @@ def write(schema: Schema, entry: Entry) -> bytes:
     if isinstance(batch, Single):
         operations: list[Any] = list(batch)
     else:
-        stamped = (pack_whole(schema, part) for part in (batch.added, batch.placed, batch.deleted))
+        stamped = (pack_whole(schema, part, narrow=True) for part in (batch.added, batch.placed, batch.deleted))
         operations = [
             *stamped,
             packed(batch.ids),

@@ -1,7 +1,9 @@
 """A stream in a schema of a PostgreSQL database.
 
 PostgreSQL never overwrites: a deleted row stays until VACUUM, and its bytes until the page is reused or the table is
-rewritten, which `purge` does. The write-ahead log belongs to the server: see `beyond`.
+rewritten, which `purge` does. Blocks are divided into tables by a hash, and a note in the journal names those that have
+lost rows since they were rewritten: all of them while a transaction changes blocks, since one that is broken off leaves
+its rows too. The write-ahead log belongs to the server: see `beyond`.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, VerificationError
 from . import postgres_schema
 from .authenticated import Row, refusal
+from .canonical_blocks import Edit, Place
 from .postgres_address import read
-from .postgres_schema import DATA, RELATIONS, unaccounted
-from .store import Store, check_format
-from .tables import BEFORE, BLOCK, FORMAT, Side, StoredTable
+from .postgres_schema import FORMAT, PARTS, RELATIONS, SMALL, unaccounted
+from .store import SELECTED, Store, check_format
+from .tables import BEFORE, BLOCK, Side, StoredTable
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -37,6 +40,11 @@ SESSION = {
 }
 
 
+HIT = "hit"
+"""The note that names the parts with bytes of rows that are gone, each after a space; one word for all."""
+EVERY = " every"
+
+
 class PostgresStore(Store):
     """`postgresql://user:password@host/database#orders`: the schema `orders` of a database.
 
@@ -44,9 +52,11 @@ class PostgresStore(Store):
     """
 
     words = postgres_schema.WORDS
+    newest = FORMAT
+    changes = postgres_schema.divided()
     reached = (
-        "tables block, inbox, state and data_digest with their TOAST tables and indexes: written anew, without what "
-        "was deleted",
+        "the parts of table block that lost rows, tables inbox, state and data_digest, with their TOAST tables and "
+        "indexes: written anew, without what was deleted",
         "the other tables of the schema: no values are kept there",
     )
     patience = 5.0
@@ -120,6 +130,41 @@ class PostgresStore(Store):
             for row in rows:
                 copy.write_row(row)
 
+    @contextmanager
+    def changing(self, edit: Edit) -> Iterator[None]:
+        """It notes which parts lose rows."""
+        before = self.note(HIT) or ""
+        unknown = before == EVERY or not (edit.gone or edit.new)
+        lost = {*before.split()} if unknown else {*before.split()} | self._parts_of(edit.gone)
+        if not unknown:
+            self.write_notes({HIT: EVERY})
+        with self.raw_transaction("data"):
+            with super().changing(edit):
+                yield
+            if not unknown:
+                self.write_notes({HIT: "".join(f" {part}" for part in sorted(lost))})
+
+    def _parts_of(self, places: Sequence[Place]) -> set[str]:
+        found = set()
+        for first in range(0, len(places), SELECTED):
+            some = places[first : first + SELECTED]
+            wanted = ", ".join(["(?::bigint, ?::bigint)"] * len(some))
+            sql = (
+                f"select distinct relname::text from (values {wanted}) as wanted(stamp, mark) join block using (stamp, "
+                "mark) join pg_class on pg_class.oid = block.tableoid"
+            )
+            found |= {name for (name,) in self.run("data", sql, [number for place in some for number in place])}
+        return found
+
+    @property
+    def _dirty(self) -> list[str]:
+        """The tables that may hold rows, or bytes of rows, that are gone."""
+        hit = self.note(HIT) or ""
+        # and those that somebody else has changed
+        dead = {name.removeprefix("TOAST of ") for name, count in self._dead().items() if count}
+        parts = [part for part in PARTS if hit == EVERY or part in hit.split() or part in dead]
+        return [*parts, *SMALL, "note"]  # one of the notes is a keyed hash of the data
+
     def schema_problems(self) -> list[str]:
         return self._problems(self.format)
 
@@ -130,10 +175,14 @@ class PostgresStore(Store):
         """Remove dead rows, unless another session still sees them; pages keep their bytes until they are reused."""
         return self._vacuum("index_cleanup on") and not any(self._dead().values())
 
-    def purge(self) -> bool:
+    def purge(self, *, every: bool = False) -> bool:
         """Rewrite tables and indexes. A session that reads them, or has an old snapshot, can prevent that."""
+        if every and self.note(HIT) != EVERY:
+            self.write_notes({HIT: EVERY})
         if not self._vacuum("full, freeze") or not self.scrub():
             return False
+        if self.note(HIT):
+            self.write_notes({HIT: ""})
         # in this order: segments before the checkpoint are recycled, and overwritten next
         self._where_allowed("select pg_switch_wal()", "a new segment of the write-ahead log (pg_switch_wal)")
         self._where_allowed("checkpoint", "a checkpoint: files that were replaced may last until the next one")
@@ -202,15 +251,15 @@ class PostgresStore(Store):
                     self.run("data", f'create schema "{self.schema}"')
                 for statement in postgres_schema.made():
                     self.run("data", statement)
-        problems = self._problems(FORMAT)
-        if problems and not self._problems(BEFORE):
-            self.format, problems = BEFORE, []
+        formats = range(FORMAT, BEFORE - 1, -1)
+        self.format = next((format for format in formats if not self._problems(format)), FORMAT)
+        problems = self._problems(self.format)
         if problems:
-            if not any(self.run("data", f"select to_regclass('{table}')::oid") != [(None,)] for table in DATA):
+            if not any(self.run("data", f"select to_regclass('{table}')::oid") != [(None,)] for table in SMALL):
                 raise InputError(f"{self.where}: expected a schema of the stream's own, got one with other tables")
             if self.run("data", "select 1 where to_regclass('state') is not null"):
                 for (found,) in self.run("data", "select value from state where name = 'format'"):
-                    check_format(self.where, found)
+                    check_format(self.where, found, FORMAT)
             raise refusal(self.where, problems)
         owned = "select relowner::regrole::text from pg_class where oid = to_regclass('block')"
         for (owner,) in self.run("data", f"{owned} and not pg_has_role(relowner, 'usage')"):
@@ -228,9 +277,7 @@ class PostgresStore(Store):
         self.run("data", "select pg_stat_force_next_flush()")
         with _database_errors(self.where):
             try:
-                # one of the notes is a keyed hash of the data
-                for table in (*DATA, "note"):
-                    self._connection.execute(f"vacuum ({options}) {table}")
+                self._connection.execute(f"vacuum ({options}) {', '.join(self._dirty)}")
             except LockNotAvailable:
                 return False
             finally:

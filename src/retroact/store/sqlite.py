@@ -29,12 +29,10 @@ SAME_VERSION = "pragma schema_version = 1"
 CLEAN = 1 << 24
 """The schema version of a data file that nobody has written to since it was last wiped. It is reset before the first
 transaction, and by an earlier version of this package when that opens the file."""
-LARGE = 100_000_000
-"""Rewriting the layout of a file from this size on may wait."""
 LOGGED = 4096 * PAGE
 """A log from this size on is cut."""
 # Set and read back on every connection, since the file does not keep them.
-PRAGMAS = {"synchronous": 2, "secure_delete": 1, "temp_store": 2, "trusted_schema": 0}
+PRAGMAS = {"synchronous": 2, "secure_delete": 1, "temp_store": 2, "trusted_schema": 0, "cache_size": -32_768}
 
 
 class SQLiteStore(Store):
@@ -69,6 +67,7 @@ class SQLiteStore(Store):
             raise InputError(f"{folder}: expected the folder of a stream, got a file")
         with os_errors(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.format = self.newest
         self._lock = Lock.of_folder(folder, "another process has this stream open")
         self._sides: dict[Side, sqlite3.Connection] = {}
         self._data, self._log, self._cut_at = folder / "data.sqlite", folder / "data.sqlite-wal", LOGGED
@@ -155,7 +154,7 @@ class SQLiteStore(Store):
         """
         return self._clean or self._wiped()
 
-    def purge(self) -> bool:
+    def purge(self, *, every: bool = False) -> bool:
         if not self.scrub():
             return False
         self.run("journal", "pragma wal_checkpoint(truncate)")  # it may hold old notes
@@ -165,8 +164,8 @@ class SQLiteStore(Store):
         return self._wiped()
 
     @property
-    def large(self) -> bool:
-        return self._data.stat().st_size >= LARGE
+    def size(self) -> int:
+        return self._data.stat().st_size
 
     def wind_up(self) -> None:
         if not self._clean and self._wiped():
@@ -287,7 +286,7 @@ def _format_of(path: Path, side: Side, connection: sqlite3.Connection, there: li
     with suppress(sqlite3.Error):
         connection.execute("pragma trusted_schema = 0")
         for (found,) in connection.execute("select value from state where name = 'format'"):
-            check_format(str(path.parent), str(found))
+            check_format(str(path.parent), str(found), FORMAT)
     raise refusal(str(path), problems)
 
 

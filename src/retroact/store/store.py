@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -21,7 +22,6 @@ from .tables import (
     BLOCK,
     BOUNDARY,
     ERASED,
-    FORMAT,
     INBOX,
     NOTE,
     RELEASE,
@@ -62,17 +62,17 @@ class Store(Authenticated):
         """After deletions: leave no old version of the data behind. Whether that succeeded."""
 
     @abstractmethod
-    def purge(self) -> bool:
-        """The same, and leave no trace of deletions in the layout."""
+    def purge(self, *, every: bool = False) -> bool:
+        """The same, and leave no trace of deletions in the layout; `every`: also where no deletion is known of."""
 
     @abstractmethod
     def residue(self) -> list[str]:
         """What the files hold besides live content, in words."""
 
     @property
-    def large(self) -> bool:
-        """Whether erased bytes are wiped alone, and rewriting the layout costs so much that it may wait."""
-        return False
+    def size(self) -> int:
+        """The bytes of the data, whose layout may be rewritten later than erased bytes are wiped; 0: not here."""
+        return 0
 
     def wind_up(self) -> None:
         """Before a close in good order: do what the next opening would have to make up for."""
@@ -81,12 +81,12 @@ class Store(Authenticated):
     def close(self) -> None: ...
 
     def unlock(self, secret: bytes, stream: str) -> None:
-        if self.format == BEFORE and self.state("format") == str(FORMAT):
-            self.format = FORMAT
+        if self.format < self.newest and self.state("format") == str(self.newest):
+            self.format = self.newest
             raise refusal(self.where, self.schema_problems())
         super().unlock(secret, stream)
         found = self.state("format")
-        check_format(self.where, found)
+        check_format(self.where, found, self.newest)
         if found not in (None, str(self.format)):
             raise VerificationError(
                 f"{self.where}: the data have store format {found}, and the journal has {self.format}: restore both "
@@ -94,7 +94,7 @@ class Store(Authenticated):
             )
 
     def upgrade(self, secret: bytes, stream: str) -> None:
-        if self.format != FORMAT:
+        if self.format != self.newest:
             super().upgrade(secret, stream)
             self.scrub()
 
@@ -146,19 +146,23 @@ class Store(Authenticated):
         with self.transaction("data"):
             self._fill_inbox(entries)
 
+    def changing(self, edit: Edit) -> AbstractContextManager[None]:
+        """The transaction that changes blocks in this way."""
+        return self.transaction("data")
+
     def amend(self, edit: Edit, entries: Sequence[bytes]) -> None:
         """Change the surviving data and the open round, but not the round number."""
-        with self.transaction("data"):
+        with self.changing(edit):
             self.edit_blocks(edit)
             self._fill_inbox(entries)
 
     def initialise(self, stream: str) -> None:
         with self.transaction("data"):
-            self.insert(STATE, [("format", str(FORMAT)), ("stream", stream)])
+            self.insert(STATE, [("format", str(self.newest)), ("stream", stream)])
 
     def seal(self, round: int, edit: Edit) -> None:
         """Replace the surviving data by those of this round, and empty the inbox."""
-        with self.transaction("data"):
+        with self.changing(edit):
             self._fill_inbox([])  # first, as blocks then take its pages
             self.edit_blocks(edit)
             self.replace(STATE, [("round", str(round))])
@@ -329,16 +333,16 @@ class Store(Authenticated):
         return {subject for subject, _ in self.whole(ERASED)}
 
 
-def check_format(where: str, found: str | None) -> None:
+def check_format(where: str, found: str | None, newest: int) -> None:
     """Refuse a store of another format."""
-    if found is None or not found.isdecimal() or int(found) in (BEFORE, FORMAT):
+    if found is None or not found.isdecimal() or BEFORE <= int(found) <= newest:
         return
     number = int(found)
-    if number > FORMAT:
-        raise InputError(f"{where}: expected store format {FORMAT}, got {number}: a later version of retroact made it")
+    if number > newest:
+        raise InputError(f"{where}: expected store format {newest}, got {number}: a later version of retroact made it")
     version = OPENED_BY.get(number, "in an earlier version")
     raise InputError(
-        f"{where}: expected store format {FORMAT}, got {number}, which only retroact {version} opens. To erase there, "
+        f"{where}: expected store format {newest}, got {number}, which only retroact {version} opens. To erase there, "
         f"use that version: retroact erase {where} --subject ... --close. Its records cannot be taken over: "
         "a new stream begins with the source again, and the privacy budget that it spends adds to the old one's"
     )

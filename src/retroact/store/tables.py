@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 Side = Literal["data", "journal"]
 SIDES: tuple[Side, ...] = ("data", "journal")
 FORMAT = 4
+"""The format of the tables; a database may have a later one of its own (`Authenticated.newest`)."""
 BEFORE = 3
-"""The format that is upgraded when a store is opened."""
+"""The oldest format that is upgraded when a store is opened."""
 _WORDS = {int: "bigint", str: "text", bytes: "bytes"}
 
 
@@ -126,9 +127,9 @@ def statements(side: Side, words: Mapping[str, str], format: int = FORMAT) -> li
     return made
 
 
-def additions(words: Mapping[str, str]) -> list[str]:
-    """SQL that makes the tables that the format before has not; all are in the journal."""
-    new = described("journal").keys() - described("journal", BEFORE).keys()
+def additions(words: Mapping[str, str], format: int) -> list[str]:
+    """SQL that makes the tables that an earlier format has not; all are in the journal."""
+    new = described("journal").keys() - described("journal", format).keys()
     return _tables_made({name: described("journal")[name] for name in sorted(new)}, words)
 
 

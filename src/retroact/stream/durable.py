@@ -102,10 +102,15 @@ class Durable(Stream):
                 result.notes.append(f"erased bytes are wiped; the layout of the data is {waiting}")
             return result
 
-    def compact(self) -> bool:
-        """Rewrite the layout of the data now, if erasures wait for that. Whether none waits any more."""
+    def compact(self, *, at_once: int | None = None, rounds: int | None = None, hours: int | None = None) -> bool:
+        """Rewrite the layout of the data now, if erasures wait for that. Whether none waits any more.
+
+        What is given becomes a setting of the store: after an erasure, the layout of a store of fewer bytes than
+        ``at_once`` is rewritten at once (100,000,000); that of a larger one when so many ``rounds`` have closed (16),
+        or the first one after so many ``hours`` (24).
+        """
         with self._core.lock:
-            return self._vault.compact(self._core)
+            return self._vault.compact(self._core, at_once=at_once, rounds=rounds, hours=hours)
 
     def close(self) -> None:
         """Close the store; the open round stays there."""

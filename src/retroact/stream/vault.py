@@ -226,8 +226,9 @@ class Vault(Persistence):
             later = "the stream is opened again" if core.over else "the next round closes"
             warnings.warn(f"not purged yet; tried again when {later}: {error}", RuntimeWarning, stacklevel=3)
 
-    def compact(self, core: Core) -> bool:
-        """Rewrite the layout now, if erasures wait for that. Whether none waits any more."""
+    def compact(self, core: Core, **settings: int | None) -> bool:
+        """Keep these settings, and rewrite the layout now, if erasures wait for that. Whether none waits any more."""
+        layout.LayoutSettings.of(self.store).changed(**settings).keep(self.store)
         return layout.purge(self.store, core.round, moment, now=True)
 
     # Without a round -------------------------------------------------------------------------------------------------

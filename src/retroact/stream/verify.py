@@ -47,7 +47,7 @@ def verify(core: Core, vault: Vault, progress: Callable[[int, int], None] | None
     first = max(revised, vault.silent + 1, core.origin + 1)
     unkeyed = tuple(name for name, bound in core.specification.bounds.items() if not bound.keyed)
     if not store.overwrites:
-        store.purge()
+        store.purge(every=True)
     problems = [*store.residue(), *store.problems(), *_data(core, vault)]
     kept = store.releases(problems=[])
     problems += [*_fence(core, vault, kept), *_missing(core, vault, kept)]
