@@ -173,10 +173,9 @@ def lines(found: dict[int, dict[str, float]]) -> dict[str, dict[int, float]]:
 def draw(found: dict[int, dict[str, float]], path: Path) -> None:
     import matplotlib as mpl
 
-    mpl.use("svg")
+    mpl.use("agg")
     import matplotlib.pyplot as plt
 
-    mpl.rcParams["svg.hashsalt"] = "retroact"
     figure, panels = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     series = lines(found)
     for panel, (title, names) in zip(panels, GROUPS.items(), strict=True):
@@ -188,7 +187,7 @@ def draw(found: dict[int, dict[str, float]], path: Path) -> None:
         panel.grid(alpha=0.3)
         panel.set_ylim(top=panel.get_ylim()[1] * 10)  # room for the legend
         panel.legend(fontsize="small", loc="upper left")
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
@@ -214,7 +213,7 @@ def main() -> None:
         values = "".join(f"{1e3 * value if 'bytes' not in name else value:12,.2f}" for value in points.values())
         print(f"{name:42} {'bytes' if 'bytes' in name else 'ms':>5} {values}   exponent {exponent(points):5.2f}")
     if arguments.picture is not None:
-        draw(found, arguments.picture / "growth.svg")
+        draw(found, arguments.picture / "growth.png")
 
 
 if __name__ == "__main__":

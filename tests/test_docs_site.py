@@ -38,7 +38,7 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     pages = {path.name: path.read_text() for path in tmp_path.glob("*.html")}
-    assert {"index.html", "specification.html", "api.html", "glossary.html"} <= pages.keys()
+    assert {"index.html", "specification.html", "api.html", "glossary.html", "performance.html"} <= pages.keys()
     for name, page in pages.items():
         loaded = re.findall(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?([^\s\">]+)", page)
         assert not [target for target in loaded if "//" in target], name

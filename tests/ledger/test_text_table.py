@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -69,12 +71,13 @@ def test_texts_come_and_go_by_thousands() -> None:
             check_table(table)
 
 
-def orders() -> ra.Stream:
+def orders(folder: Path | None = None) -> ra.Stream:
     schema = {"country": ra.Text(), "amount": ra.Integer(0, 1 << 40)}
     statistics = {"orders": ra.Count(), "countries": ra.Histogram("country"), "recent": ra.Count(window=2)}
     columns = {"id": "order", "subject": {"column": "customer", "optional": True}}
     key = ra.Key.for_testing(3)
-    return ra.Stream(schema, statistics, epsilon=1.0, delta=1e-6, horizon=64, columns=columns, key=key)
+    made = ra.Stream if folder is None else partial(ra.Stream.open, folder / "orders", fence=folder / "fence")
+    return made(schema, statistics, epsilon=1.0, delta=1e-6, horizon=64, columns=columns, key=key)
 
 
 SECRET = {"order": "order of the secret", "customer": "customer of the secret", "country": "land of the secret"}
@@ -157,8 +160,9 @@ def found_in(stream: ra.Stream) -> set[str]:
     return found
 
 
-def test_after_an_erasure_no_buffer_of_the_stream_has_id_subject_or_values() -> None:
-    stream = orders()
+@pytest.mark.parametrize("durable", [False, True])
+def test_after_an_erasure_no_buffer_of_the_stream_has_id_subject_or_values(durable: bool, tmp_path: Path) -> None:
+    stream = orders(tmp_path if durable else None)
     given = table_of(range(500), 3, 400)
     stream.add(given)
     assert found_in(stream) == {"order", "customer", "country", "amount"}
@@ -167,5 +171,8 @@ def test_after_an_erasure_no_buffer_of_the_stream_has_id_subject_or_values() -> 
     stream.erase(subject=SECRET["customer"])
     stream.close_round()
     assert found_in(stream) == set()
+    if durable:
+        assert not any(SECRET["customer"].encode() in path.read_bytes() for path in (tmp_path / "orders").iterdir())
+        stream.close()
     assert found_in(played(erased=True)) == set()
     assert played(erased=True).state() == played(erased=False).state()

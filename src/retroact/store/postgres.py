@@ -19,6 +19,7 @@ from . import postgres_schema
 from .authenticated import Row, refusal
 from .canonical_blocks import Edit, Place
 from .postgres_address import read
+from .postgres_reach import out_of_reach
 from .postgres_schema import FORMAT, PARTS, RELATIONS, SMALL, unaccounted
 from .store import SELECTED, Store, check_format
 from .tables import BEFORE, BLOCK, Side, StoredTable
@@ -319,34 +320,7 @@ class PostgresStore(Store):
 
     def _look(self) -> None:
         """What no purge can reach, given the settings of this server."""
-        names = ("max_wal_size", "wal_keep_size", "archive_mode", "log_statement", "log_min_duration_statement")
-        (size, kept, archive, statements, slow), *_ = self.run(
-            "data", f"select {', '.join(f'current_setting({name!r})' for name in names)}"
-        )
-        (replicas, slots), *_ = self.run(
-            "data", "select (select count(*) from pg_stat_replication), (select count(*) from pg_replication_slots)"
-        )
-        beyond = [
-            "the write-ahead log (pg_wal): segments written before the purge, until the server has overwritten or "
-            f"removed them (max_wal_size {size}, wal_keep_size {kept})",
-            "base backups, files of pg_dump and archives of the write-ahead log made before the purge",
-        ]
-        if archive != "off":
-            beyond.append(f"this server archives its write-ahead log (archive_mode {archive})")
-        if replicas or slots:
-            beyond.append(f"replicas: {replicas} connected now, {slots} replication slots")
-        if statements in ("all", "mod") or slow != "-1":
-            beyond.append(
-                f"the log of the server, which may hold what was received (log_statement {statements}, "
-                f"log_min_duration_statement {slow})"
-            )
-        beyond += [
-            "blocks of the file system that held earlier versions of these files (an encrypted volume covers them)",
-            "the source that the records came from, and where releases went",
-            "memory of running processes, that of the server among them",
-            *self._barred.values(),
-        ]
-        self.beyond = tuple(beyond)
+        self.beyond = (*out_of_reach(lambda sql: self.run("data", sql)), *self._barred.values())
 
 
 @contextmanager
