@@ -59,7 +59,7 @@ def problems(folder: Path, seed: int) -> list[str]:
 def test_verify_finds_nothing_after_rounds_that_only_add(tmp_path: Path, seed: int) -> None:
     rounds_that_only_add(tmp_path, seed)
     data = tmp_path / "orders" / "data.sqlite"
-    assert data.stat().st_size > 80 * 4096
+    assert data.stat().st_size > 60 * 4096
     assert residue(data, strict=True, trees=True) == []
     assert problems(tmp_path, seed) == []
     assert residue(data) == []
