@@ -11,7 +11,7 @@ import pytest
 
 from retroact.coins import Key, integer_cells
 from retroact.errors import InputError
-from retroact.noise import Crossfade, Mechanism, Schauder
+from retroact.noise import Crossfade, CrossfadeEpochs, CrossfadeWindow, Mechanism, Schauder, Unbounded
 from retroact.noise import crossfade_table as table
 from retroact.noise.faded import PHASES, weights, weights_hash
 from retroact.privacy import delta_of, split
@@ -165,6 +165,97 @@ def test_the_ends_of_a_grid_are_no_rounds():
 def test_uncertified_horizons_are_refused():
     with pytest.raises(InputError, match="at most 131,071"):
         Crossfade(1 << 17)
+
+
+# Windows and unknown horizons ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", [*range(2, 7), *(pytest.param(b, marks=pytest.mark.slow) for b in (7, 8))])
+def test_windows_cost_what_their_rows_say_wherever_they_begin(bits):
+    """A stretch of a process without end bounds the cost from below; its nodes, with all other nodes at rest, from
+    above."""
+    window = 1 << bits
+    process = CrossfadeWindow(window)
+    rounds, part = np.arange(1, 14 * window), slice(3 * window - 1, 11 * window - 1)
+    whole = spread_weights(process, rounds)
+    used = whole[part].any(axis=0) & ~whole[: 2 * window].any(axis=0) & ~whole[12 * window :].any(axis=0)
+    lower = costs(process, rounds[part], window)
+    coarse, after = whole[part][:, used], np.tri(8 * window, 8 * window + 1)
+    seen = coarse.T @ after
+    moved = np.linalg.solve(np.eye(used.sum()) + coarse.T @ coarse, seen)
+    everywhere = np.eye(used.sum()) + whole[:, used].T @ whole[:, used]
+    inner = after.T @ after - seen.T @ moved - moved.T @ seen + moved.T @ everywhere @ moved
+    upper = np.diag(inner)[:, None] + np.diag(inner)[None] - 2 * inner
+    starts = 3 * window + np.arange(window)  # every phase, far from both ends of the stretch
+    worst = max(upper[s, s + 1 : s + window + 1].max() for s in starts)
+    assert lower.max() <= worst < float(process.l2_squared) < lower.max() + MARGIN
+    assert worst < lower.max() + 1e-5
+
+
+def test_a_window_takes_the_next_row_and_refuses_what_is_not_certified():
+    assert [CrossfadeWindow(w).bits for w in (1, 4, 5, 8, 9, 1000, 1024)] == [2, 2, 3, 3, 4, 10, 10]
+    with pytest.raises(InputError, match="at most 1,024"):
+        CrossfadeWindow(1025)
+    with pytest.raises(InputError, match="within 4 rounds"):
+        CrossfadeWindow(4).shift_hiding([1] * 5)
+
+
+def interval_costs(process, count):
+    """v' S^-1 v by the covariance of the first rounds: rows are starts, columns ends."""
+    terms = process.weights_of(np.arange(1, count + 1))
+    rows = [{} for _ in range(count)]
+    for row in range(count):
+        for a, b, w in zip(*(x[row].tolist() for x in (terms.levels, terms.indices, terms.weights)), strict=True):
+            rows[row][a, b] = rows[row].get((a, b), 0) + w / terms.denominator
+    spreads = {a: float(process.spread(a, 2)) for a in np.unique(terms.levels).tolist()}
+    covariance = [[sum(p[n] * q[n] * spreads[n[0]] for n in p.keys() & q.keys()) for q in rows] for p in rows]
+    after = np.tri(count, count + 1)
+    inner = after.T @ np.linalg.solve(np.array(covariance, dtype=float), after)
+    return np.diag(inner)[:, None] + np.diag(inner)[None] - 2 * inner
+
+
+@pytest.mark.parametrize("guess", [1, 3, 5, 20])
+def test_unknown_horizons_cost_at_most_one(guess):
+    process = CrossfadeEpochs(guess)
+    assert 0.5 < interval_costs(process, 160).max() <= process.l2_squared == 1
+    moved = process.shift_hiding([0] * 2 + [1] * 30 + [0] * 8)
+    terms = process.weights_of(np.arange(1, 41))
+    for row in range(40):
+        one = terms.of(row)
+        nodes = zip(*(x.tolist() for x in (one.levels, one.indices, one.weights)), strict=True)
+        assert sum(w * moved.get((a, b), 0) for a, b, w in nodes) == terms.denominator * (2 <= row < 32)
+
+
+def test_trees_follow_where_crossfade_is_not_certified(monkeypatch):
+    """With few certified rows, and a share that covers low trees."""
+    monkeypatch.setattr("retroact.noise.crossfade_epochs.ROWS", {m: table.ROWS[m] for m in (1, 2, 3)})
+    monkeypatch.setattr("retroact.noise.crossfade_epochs.LAST", 2)
+    monkeypatch.setattr("retroact.noise.crossfade_epochs.SHARE", Fraction(1, 7))
+    process = CrossfadeEpochs(1)
+    assert [type(process.epoch(i).inner) for i in range(4)] == [Crossfade, Crossfade, Schauder, Schauder]
+    assert [process.epoch(i).before for i in range(4)] == [0, 1, 4, 68]
+    assert interval_costs(process, 150).max() == pytest.approx(1)
+
+
+def test_epochs_and_the_share_of_their_lasting_noise():
+    heights = [process.epoch(i) for process in map(CrossfadeEpochs, (1, 2, 5, 1023, 70_000)) for i in range(6)]
+    share = Fraction(1, 8)
+    for one in heights:
+        if isinstance(one.inner, Schauder):
+            assert share >= Fraction(1, one.inner.levels + 1)
+        else:
+            assert one.inner.l2_squared <= one.spread
+    assert CrossfadeEpochs(70_000).epoch(1).rounds == 1 << 21
+    with pytest.raises(InputError, match="at most 131,071"):
+        CrossfadeEpochs(1 << 17)
+
+
+def test_unknown_horizons_err_less_than_trees():
+    old, new = Unbounded(), CrossfadeEpochs()
+    for last in (1023, 4096, 17_406, 82_941):
+        rounds = np.unique(np.linspace(1, last, 2000).astype(int))
+        assert new.variances(rounds).max() < old.variances(rounds).max() * 0.97 ** (last > 1023)
+    assert 4.2247 * math.sqrt(new.variance(65_535)) < 39
 
 
 # Bugs ----------------------------------------------------------------------------------------------------------------

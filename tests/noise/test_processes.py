@@ -12,6 +12,8 @@ from retroact.noise import (
     Bridge,
     BySize,
     Crossfade,
+    CrossfadeEpochs,
+    CrossfadeWindow,
     FewChanges,
     Fresh,
     IndependentCopy,
@@ -70,8 +72,9 @@ def test_fresh_noise_for_short_windows(window):
 @pytest.mark.parametrize(
     ("kind", "window", "expected"),
     [
-        ("gaussian", 2, Fresh), ("gaussian", 12, Fresh), ("gaussian", 13, Windowed), ("gaussian", 1024, Windowed),
-        ("gaussian", 16384, Schauder), ("pure", 3, Fresh), ("pure", 4, Windowed), ("pure", 60_000, Lapped),
+        ("gaussian", 2, Fresh), ("gaussian", 4, CrossfadeWindow), ("gaussian", 1024, CrossfadeWindow),
+        ("gaussian", 1025, Crossfade), ("gaussian", 16384, Crossfade),
+        ("pure", 3, Fresh), ("pure", 4, Windowed), ("pure", 60_000, Lapped),
     ],
 )  # fmt: skip
 def test_a_window_gets_the_process_with_the_least_error(kind, window, expected):
@@ -155,6 +158,8 @@ def processes():
         Unbounded(7, inner=Bridge),
         Doubling(),
         Crossfade(100),
+        CrossfadeWindow(10),
+        CrossfadeEpochs(7),
     ]
 
 

@@ -26,6 +26,7 @@ from retroact.statistics.clusters.grid import GridRegions
 from retroact.statistics.clusters.hashed import Hashed
 from retroact.statistics.clusters.lloyd import Objective, search
 from retroact.statistics.clusters.regions import FINE, Reader, RegionScheme
+from retroact.stream.choosing import Choice
 from retroact.testing import CheckFailedError, Shape, check_statistic, check_twin, uniting_pairs, values_of
 from support.cluster_readers import Shown
 
@@ -266,14 +267,10 @@ def test_the_exact_counters_of_a_key_stay_what_they_are() -> None:
         "theorem": ra.KMeans("p", 3, mode="theorem", levels=3),
         "distances": ra.Distances("p", [0.5]),
     }
-    one = ra.Stream(
-        PLANE | FOUR | {"q": ra.Vector(30, radius=1, step=0.25, clip=True)},
-        statistics,
-        epsilon=100.0,
-        delta=1e-6,
-        horizon=7,
-        key=ra.Key.for_testing(1),
-    )
+    schema = PLANE | FOUR | {"q": ra.Vector(30, radius=1, step=0.25, clip=True)}
+    noise = Choice("gaussian", dict.fromkeys(statistics, "schauder"))
+    spec = ra.Specification(schema, statistics, epsilon=100.0, delta=1e-6, horizon=7, choice=noise)
+    one = ra.Stream.from_specification(spec, key=ra.Key.for_testing(1))
     random = np.random.default_rng(1)
     for _ in range(3):
         points = random.integers(-2, 3, (100, 36)) / 4

@@ -4,6 +4,8 @@ from .any_rounds import AnyRounds
 from .bridge import Bridge
 from .by_size import BySize
 from .crossfade import Crossfade
+from .crossfade_epochs import CrossfadeEpochs
+from .crossfade_window import CrossfadeWindow
 from .few_changes import FewChanges
 from .fresh import Fresh
 from .independent_copy import IndependentCopy
@@ -26,6 +28,8 @@ __all__ = [
     "Bridge",
     "BySize",
     "Crossfade",
+    "CrossfadeEpochs",
+    "CrossfadeWindow",
     "FewChanges",
     "Fresh",
     "GaussianThreshold",

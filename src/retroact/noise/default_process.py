@@ -18,6 +18,8 @@ from ..paper_forms import paper_form
 from ..privacy import Kind
 from .bridge import Bridge
 from .crossfade import LONGEST, Crossfade
+from .crossfade_epochs import CrossfadeEpochs
+from .crossfade_window import WIDEST, CrossfadeWindow
 from .faded import GAUSSIAN
 from .fresh import Fresh
 from .lapped import LAPLACE, Lapped
@@ -65,8 +67,18 @@ def _windowed(inner: type[Process], releases: int | None, live: int | None) -> P
     return _made(Windowed, live, inner=inner) if _is_shorter(live, releases) else None
 
 
+def _crossfade_window(releases: int | None, live: int | None) -> Process | None:
+    if live is None or live > WIDEST or not _is_shorter(live, releases):
+        return None
+    return _made(CrossfadeWindow, live)
+
+
 def _unbounded(inner: type[Process], releases: int | None, live: int | None) -> Process | None:
     return _made(Unbounded, inner=inner) if releases is live is None else None
+
+
+def _crossfade_epochs(releases: int | None, live: int | None) -> Process | None:
+    return _made(CrossfadeEpochs) if releases is live is None else None
 
 
 def _is_shorter(live: int | None, releases: int | None) -> bool:
@@ -82,8 +94,10 @@ PROCESSES: dict[str, Callable[[int | None, int | None], Process | None]] = {
     "bridge": partial(_over, Bridge),
     "crossfade": _crossfade,
     "lapped": partial(_over, Lapped),
+    "windowed crossfade": _crossfade_window,
     "windowed schauder": partial(_windowed, Schauder),
     "windowed bridge": partial(_windowed, Bridge),
+    "unbounded crossfade": _crossfade_epochs,
     "unbounded schauder": partial(_unbounded, Schauder),
     "unbounded bridge": partial(_unbounded, Bridge),
 }
@@ -106,8 +120,10 @@ def candidates(
     """All that apply, by name, or the one that ``noise=`` asks for. Where crossfade noise is not certified, Schauder
     noise takes its place.
 
-    >>> list(candidates(None, 1023, None, "")), list(candidates(None, None, 64, ""))
-    (['fresh', 'tree', 'schauder', 'bridge'], ['fresh', 'windowed schauder', 'windowed bridge'])
+    >>> list(candidates(None, 1023, None, ""))
+    ['fresh', 'tree', 'schauder', 'bridge', 'crossfade']
+    >>> list(candidates(None, None, 64, ""))
+    ['fresh', 'windowed crossfade', 'windowed schauder', 'windowed bridge']
     >>> candidates("bridge", None, 64, "")["windowed bridge"]
     Windowed(64, inner=Bridge)
     """
@@ -124,8 +140,6 @@ def candidates(
     if choice == "paper" or isinstance(choice, Oblivious):
         return {"paper": paper_form("PaperTree")(releases)}
     found = {name: process for name, process in _all(releases, live) if wanted in (None, name)}
-    if choice is None:
-        found.pop("crossfade", None)
     if not found:
         return candidates("schauder", releases, live, place, kind)
     fit = {name: process for name, process in found.items() if process.serves(kind)}

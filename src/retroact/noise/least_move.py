@@ -41,11 +41,11 @@ def least_move(process: Process, rounds: int, start: int, end: int, factor: int)
     if rounds > MOST:
         raise InputError(f"expected a pattern of at most {MOST:,} rounds, got {rounds:,}", place="pattern")
     made = _prefix(process, rounds)
-    moved = np.rint((made.moved[end] - made.moved[start]) * factor * ONE).astype(np.int64)
+    moved = np.rint((made.moved[end] - made.moved[start]) * ONE).astype(np.int64)
     rest = -(made.weights * moved[made.where]).sum(axis=1)
-    rest[start:end] += factor * ONE
+    rest[start:end] += ONE
     out = zip([*made.fresh, *made.coarse], [*rest.tolist(), *moved.tolist()], strict=True)
-    return {node: Fraction(value, ONE) for node, value in out if value}
+    return {node: Fraction(factor * value, ONE) for node, value in out if value}
 
 
 @lru_cache(maxsize=4)

@@ -38,7 +38,7 @@ REACH = 128
 HEADROOM = 1 << 62
 # Rounds times coordinates computed at once.
 BLOCK = 64
-# Named cells drawn at once: as many as fit the cache with the nodes of a round.
+# Named cells drawn at once: as many as fit the cache with the nodes of a round, four times as many for a single node.
 CHUNK = 1 << 14
 # Streams without a horizon are checked up to this round.
 LAST_ROUND = 1 << 36
@@ -142,8 +142,9 @@ class Mechanism:
                 out = out.astype(object)
             for law, own in laws:
                 weights = terms.weights[own].astype(out.dtype)
-                for start in range(0, len(cells), CHUNK):
-                    part = slice(start, start + CHUNK)
+                size = max(CHUNK, 4 * CHUNK // len(own))
+                for start in range(0, len(cells), size):
+                    part = slice(start, start + size)
                     words = coins.words(terms.levels[own], terms.indices[own], cells[part])
                     samples: npt.NDArray[Any] = law.sample(words).astype(out.dtype, copy=False)
                     out[part, column] += (samples * weights[:, None]).sum(axis=0)

@@ -42,7 +42,7 @@ class Specification:
     >>> import retroact as ra
     >>> spec = Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, delta=1e-6, horizon=10_000)
     >>> spec.choice.law, spec.processes["n"]
-    ('gaussian', Schauder(10000))
+    ('gaussian', Crossfade(10000))
 
     ``records`` is about how many records there will be, for errors that depend on it (a window holds its share of
     them); it is public, and never read from the data.
