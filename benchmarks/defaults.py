@@ -120,7 +120,7 @@ def in_ranks(noise, horizon, seeds, records=10_000):
 def measured(seeds=40):
     print("2^32 skewed values, 10,000 records, worst round: mean rank error, its 95th percentile, half-width, coverage")
     for horizon in (1, 2, 3, 7, 12, 15, 52, 127, 365):
-        for noise in ("exponential", "schauder"):
+        for noise in ("exponential", "crossfade"):
             found = in_ranks(noise, horizon, seeds)
             print(f"{horizon:>6,}  {noise:12}" + "".join(f"{number:>10.4g}" for number in found))
 

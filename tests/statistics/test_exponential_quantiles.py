@@ -10,6 +10,7 @@ import pytest
 import retroact as ra
 from retroact.errors import InputError, VerificationError
 from retroact.oneshot.exponential import step_law
+from retroact.statistics.bound import At
 from retroact.statistics.exponential_quantiles import LEVEL, ExponentialBound, reaches
 from retroact.statistics.quantiles import QuantilesBound
 from retroact.statistics.tally import Tally
@@ -240,6 +241,25 @@ def test_the_public_number_of_records_may_choose():
         for records in (100, 10**9)
     )
     assert not isinstance(few.bounds["q"], ExponentialBound)
+    assert isinstance(many.bounds["q"], ExponentialBound)
+
+
+def test_a_quantile_with_few_records_beyond_it_is_left_to_the_tree():
+    """Its intervals reach equally far to both sides: one that has to reach to the largest values holds most others."""
+    schema, rng = {"v": ra.Integer(0, 2**32 - 1)}, np.random.default_rng(1)
+    values = np.sort(np.minimum(rng.lognormal(18, 1, 3_000), 2**32 - 1).astype(np.uint64))
+    data, ranks = Tally((values,), np.ones((len(values), 1), dtype=np.int64)), {}
+    for noise in ("exponential", None):
+        spec = spec_of([0.99], schema=schema, noise=noise, delta=1e-6, horizon=1, records=len(values))
+        drawn = [
+            spec.bounds["q"].release([data], spec.mechanism("q", ra.Key.for_testing(seed).coins()), At(1, 1))
+            for seed in range(5)
+        ]
+        ends = [one.answer.interval(0.95)[0.99] for one in drawn]
+        ranks[noise] = np.mean([np.subtract(*np.searchsorted(values, (high, low))) / 2 for low, high in ends])
+    assert not isinstance(spec.bounds["q"], ExponentialBound)
+    assert ranks["exponential"] > 10 * ranks[None]
+    many = spec_of([0.99], schema=schema, noise=None, delta=1e-6, horizon=1, records=100_000)
     assert isinstance(many.bounds["q"], ExponentialBound)
 
 
