@@ -123,12 +123,12 @@ elif name == "flights":
     rows = [[*(t // 100 + t % 100 / 60 for t in row[:2]), *row[2:]] for row in rows]
 else:
     with gzip.open(inside("river", "datasets", "shuttle.csv.gz"), "rt") as text:
-        rows = [row[:9] for row in list(csv.reader(text))[1:]]
+        rows = [row[:10] for row in list(csv.reader(text))[1:]]
 np.save(target, np.array(rows, dtype=np.float64))
 """
 
 
-def _exported(name: str) -> Points:
+def exported(name: str) -> Points:
     python = environment("data", PACKAGES)
     with scratch() as folder:
         run(
@@ -139,7 +139,7 @@ def _exported(name: str) -> Points:
         return np.load(folder / "raw.npy")
 
 
-def _packed(name: str, version: str, folder: Path) -> Path:
+def packed(name: str, version: str, folder: Path) -> Path:
     """An archive of the npm registry: by npm, or else from the registry that the environment names."""
     archive = folder / f"{name}-{version}.tgz"
     # npm reads its variables in small letters too.
@@ -161,7 +161,7 @@ def _packed(name: str, version: str, folder: Path) -> Path:
 
 def _pixels() -> Points:
     with scratch() as folder:
-        file = _packed(*DIGITS, folder)
+        file = packed(*DIGITS, folder)
         try:
             with tarfile.open(file) as archive:
                 images = archive.extractfile("package/data/train-images-idx3-ubyte")
@@ -216,7 +216,7 @@ def gmm(d: int, k: int, n: int, seed: int, *, skew: bool = False) -> Points:
 
 def cities() -> Points:
     """Longitude and latitude of 234,908 places with at least 500 people, in degrees before scaling."""
-    return _cached("cities", lambda: _exported("cities"))
+    return _cached("cities", lambda: exported("cities"))
 
 
 def flights() -> Points:
@@ -224,12 +224,12 @@ def flights() -> Points:
 
     Departure and arrival as hours of the day, the delays of both, the time in the air and the distance.
     """
-    return _cached("flights", lambda: _standardised(_exported("flights")))
+    return _cached("flights", lambda: _standardised(exported("flights")))
 
 
 def shuttle() -> Points:
     """49,097 rows with nine readings of a space shuttle."""
-    return _cached("shuttle", lambda: _standardised(_exported("shuttle")))
+    return _cached("shuttle", lambda: _standardised(exported("shuttle")[:, :9]))
 
 
 def mnist() -> Points:

@@ -10,7 +10,7 @@ is `diffprivlib_kmeans` with an epsilon of 1/64 of the whole.
 import argparse
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -46,7 +46,7 @@ found = [
     KMeans(int(k), epsilon=float(epsilon), bounds=(-1, 1), random_state=int(seed)).fit(points).cluster_centers_
     for seed in seeds
 ]
-np.save(folder + "/centres.npy", np.array(found))
+np.save(folder + "/found.npy", np.array(found))
 """
 
 _LLOYD = """
@@ -56,19 +56,20 @@ from sklearn.cluster import KMeans
 
 folder, k, starts = sys.argv[1:]
 points = np.load(folder + "/points.npy")
-np.save(folder + "/centres.npy", KMeans(int(k), n_init=int(starts), random_state=0).fit(points).cluster_centers_)
+np.save(folder + "/found.npy", KMeans(int(k), n_init=int(starts), random_state=0).fit(points).cluster_centers_)
 """
 
 
-def _there(script: str, purpose: str, points: Points, *arguments: float) -> Points:
-    """What a script in the environment of the peers makes of points."""
+def there(script: str, purpose: str, arrays: Mapping[str, Points], *arguments: float | str) -> Points:
+    """What a script in the environment of the peers makes of arrays: it finds them in files, and leaves found.npy."""
     run(["make", "-s", "-C", ROOT, MADE], "making the environment of the peers", f"make {MADE} must work here")
     python = (ROOT / MADE).parent / "bin" / "python"
     with scratch() as folder:
-        np.save(folder / "points.npy", points)
+        for name, array in arrays.items():
+            np.save(folder / f"{name}.npy", array)
         command = [str(part) for part in (python, "-c", script, folder, *arguments)]
         run(command, purpose, f"remove {python.parents[1]} to make it anew")
-        return np.load(folder / "centres.npy")
+        return np.load(folder / "found.npy")
 
 
 def diffprivlib_kmeans(points: Points, k: int, epsilon: float, seeds: Sequence[int]) -> list[Points]:
@@ -76,7 +77,7 @@ def diffprivlib_kmeans(points: Points, k: int, epsilon: float, seeds: Sequence[i
 
     It unpacks its split of the budget in the wrong order (0.6.6): with 5 columns or more it spends over epsilon.
     """
-    return list(_there(_PRIVATE, "diffprivlib", points, k, epsilon, *seeds))
+    return list(there(_PRIVATE, "diffprivlib", {"points": points}, k, epsilon, *seeds))
 
 
 # Costs ---------------------------------------------------------------------------------------------------------------
@@ -124,7 +125,7 @@ def _remembered(name: str, points: Points, k: int, starts: int, make: Callable[[
 def lloyd(points: Points, k: int, *, seeds: int = 10) -> tuple[Points, float]:
     """The centres and the cost of scikit-learn's k-means, the best of so many starts (of 3 beyond 100 columns)."""
     starts = min(seeds, WIDE_STARTS) if points.shape[1] > WIDE else seeds
-    centres = _remembered("lloyd", points, k, starts, lambda: _there(_LLOYD, "Lloyd", points, k, starts))
+    centres = _remembered("lloyd", points, k, starts, lambda: there(_LLOYD, "Lloyd", {"points": points}, k, starts))
     return centres, cost(points, centres)
 
 

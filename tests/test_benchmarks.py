@@ -33,7 +33,7 @@ RUNS = [
     "ids --count 2000 --only large",
     "ingest --count 2000",
     "ledger --count 2000 --repeats 1",
-    "models --help",
+    "models --keys 1 --rows 300 --width 8 --only digits cancer --without-peers",
     "noise 4",
     "noise_pictures {}",
     "passes 2000",
