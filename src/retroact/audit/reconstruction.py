@@ -197,13 +197,7 @@ class Reconstruction(Check[AttackPlan]):
         lp, bits = sum(found) / repeats, plan.n * repeats
         least, allowed = significant(bits, epsilon, delta, self.confidence), ceiling(epsilon, delta)
         right = round(lp * bits)
-        verdict: Verdict = "violation" if right >= least else "inconclusive" if least > bits else "passed"
-        said = {
-            "violation": f"More than the promise allows: it gives this at most a probability of "
-            f"{chance(right, bits, epsilon, delta):.2g}.",
-            "passed": "That is within the promise.",
-            "inconclusive": "With so few bits and so weak a promise, even all of them right would not contradict it.",
-        }[verdict]
+        verdict, said = verdict_on(right, bits, epsilon, delta, self.confidence)
         deviation = plan.deviation(plan.attack(seeds))
         return Finding(
             tried=f"Each of {plan.n} secret records was there or not by a fair coin. For each of {QUERIES * plan.n} "
@@ -215,7 +209,7 @@ class Reconstruction(Check[AttackPlan]):
             verdict=verdict,
             found=f"{right} of {bits} secret bits were guessed right ({lp:.1%}); coin tossing gives 50 %, and ε = "
             f"{epsilon:g} allows {allowed:.1%} on average. {said}",
-            detectable=_detectable(bits, least, self.confidence),
+            detectable=detectable(bits, least, self.confidence),
             measured={
                 "fraction recovered": decimal(lp),
                 "fraction allowed on average": decimal(allowed),
@@ -259,7 +253,19 @@ def _values(field: Field, n: int) -> list[Hashable]:
     return list(range(field.lower, min(field.lower + n, field.upper + 1))) if type(field) is Integer else []
 
 
-def _detectable(bits: int, least: int, confidence: float) -> str:
+def verdict_on(right: int, bits: int, epsilon: float, delta: float, confidence: float) -> tuple[Verdict, str]:
+    """What so many right guesses of fair bits, each one operation, say of a promise."""
+    least = significant(bits, epsilon, delta, confidence)
+    verdict: Verdict = "violation" if right >= least else "inconclusive" if least > bits else "passed"
+    return verdict, {
+        "violation": "More than the promise allows: it gives this at most a probability of "
+        f"{chance(right, bits, epsilon, delta):.2g}.",
+        "passed": "That is within the promise.",
+        "inconclusive": "With so few bits and so weak a promise, even all of them right would not contradict it.",
+    }[verdict]
+
+
+def detectable(bits: int, least: int, confidence: float) -> str:
     if least > bits:
         return f"Nothing: even all {bits} bits right would not contradict the promise."
     return (

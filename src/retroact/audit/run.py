@@ -23,6 +23,7 @@ from .adversaries import PLAYERS
 from .approximate import approximate
 from .games import adaptive, neighbours
 from .likelihood import likelihood
+from .model_deletions import model_deletions
 from .noise import conformance, published_law
 from .reconstruction import reconstruction
 from .releases import releases
@@ -58,6 +59,7 @@ TESTS = {
     "approximate": Planned(approximate, {"runs": 600}, {"runs": 2000}, {"runs": 20_000}),
     "rollback": Planned(rollback, {"runs": 100}, {"runs": 120}, {"runs": 3000}),
     "reconstruction": Planned(reconstruction, {"repeats": 4}, {}, {"repeats": 20}),
+    "deletions from models": Planned(model_deletions, {"bits": 64}, {"bits": 128}, {"bits": 1024}),
     "likelihood": Planned(likelihood, {"runs": 20_000}, {"runs": 100_000}, {"runs": 1_000_000}),
     "sensitivity": Planned(sensitivity, {"pairs": 60}, {"pairs": 500}, {"pairs": 5000}, bound=False),
     **{

@@ -56,7 +56,10 @@ def obstacle(spec: Specification, name: str) -> str | None:
     if isinstance(statistic.noise, Oblivious):
         reason = "its noise law is the user's, with a declared cost that is taken on trust"
     elif not spec.bounds[name].additive:
-        reason = "it hides records by drawing its answers, not by noise on totals"
+        found = sample_in(spec.bounds[name])
+        adds = found is not None and found.noisy == "sums"
+        how = "noise on sums that depend on its earlier answers" if adds else "drawing its answers"
+        reason = f"it hides records by {how}, not by noise on totals"
     elif isinstance(bare_process(spec.bounds[name].process), BY_PATTERN) and (spec.releases(name) or 0) > MOST_NODES:
         reason = f"one change moves a noise for every release, more than {MOST_NODES:,}"
     return reason and f"It does not apply: {reason}."
