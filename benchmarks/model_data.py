@@ -147,9 +147,10 @@ def clothes(rows: int | None) -> Table:
 
 
 def pixels(rows: int | None) -> Table:
-    """One vector of 784 pixels: no image is longer than 28."""
+    """Vectors of 784 pixels, each brought to length 1."""
     points, labels = image_features.pixels("digits")
-    field = ra.Vector(points.shape[1], radius=28, step=2**-8, clip=True)
+    points = points / np.linalg.norm(points, axis=1, keepdims=True)
+    field = ra.Vector(points.shape[1], radius=1, step=2**-14, clip=True)
     columns = {"x": points.astype(np.float64), "label": labels.astype(str)}
     return table({"x": field, "label": levels(labels)}, "label", columns, rows or 60_000, 60_000)
 
