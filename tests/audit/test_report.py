@@ -187,7 +187,7 @@ def test_nothing_of_the_machine_is_told(tmp_path, monkeypatch):
 
 
 def test_claims():
-    claim = report(spec=specification(delta=1e-6)).claim
+    claim = report(spec=specification(delta=1e-6, law="gaussian")).claim
     assert (claim.epsilon, claim.delta, claim.adaptive) == ("1", "1e-06", True)
     assert claim.measure.startswith("μ = ")
     assert "the same bytes" in claim.retroactivity
