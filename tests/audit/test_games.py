@@ -241,7 +241,9 @@ def test_what_is_never_published_is_not_judged():
 
 
 def test_where_only_a_counter_would_have_shown_nothing_has_passed():
-    spec = ra.Specification({"c": ra.Text()}, {"by": ra.Histogram("c", noise="schauder")}, epsilon=1.0, delta=1e-9, horizon=100)
+    spec = ra.Specification(
+        {"c": ra.Text()}, {"by": ra.Histogram("c", noise="schauder")}, epsilon=1.0, delta=1e-9, horizon=100
+    )
     shape = Shape(values=(("a",),), rounds=2)
     target = replace(Target.stream(spec), shape=shape)
     for result in (neighbours(target, Seeds(1), runs=80, confidence=0.9),):

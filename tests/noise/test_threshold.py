@@ -301,7 +301,7 @@ def test_the_failures_of_laplace_noise_by_exact_convolution(name):
     release (more where the lattice is coarse beside the noise): thresholds that are a quarter lower fail too often."""
     options, budget = SMALL[name]
     delta = budget.get("delta", 1e-6)
-    stream = stream_of(ra.Histogram("c", **options), law="laplace", **budget)
+    stream = stream_of(ra.Histogram("c", **{"noise": "bridge", **options}), law="laplace", **budget)
     noise = thresholded(stream)
     assert stream.specification.failures["h"] == Fraction(delta)
     assert noise.share.kind == "pure"

@@ -201,7 +201,7 @@ def test_counts_sums_and_order():
 
 
 def test_thresholds_go_by_the_number_of_the_release():
-    stream = stream_of(ra.Histogram("page", every=3), epsilon=1.0, horizon=None)
+    stream = stream_of(ra.Histogram("page", every=3, noise="schauder"), epsilon=1.0, horizon=None)
     threshold = stream._core.engine.running["h"].bound.threshold
     found = [release.value.threshold for _ in range(9) for release in stream.close_round().values()]
     assert found == [float(threshold.at(release)) for release in (1, 2, 3)]
@@ -300,8 +300,8 @@ def test_notes_of_a_plan():
         return " ".join(spec.bounds["h"].notes(10_000))
 
     known = notes(ra.Histogram("page"), horizon=1023)
-    assert "reaches 128.9 (the paper's threshold: 5,77" in known
-    assert "all noisy counts of 10,000 bins are within ±131.2 in all 1,023 releases" in known
+    assert "reaches 107.3 (the paper's threshold: 5,77" in known
+    assert "all noisy counts of 10,000 bins are within ±100.8 in all 1,023 releases" in known
     assert "release 1,023" in notes(ra.Histogram("page"), horizon=None)
     assert "1,099,511,627,776 releases" in notes(ra.Histogram("page"), horizon=2**40)
     assert "1,099,511,627,776 releases" in notes(ra.Histogram("page", noise="paper"), horizon=2**40)

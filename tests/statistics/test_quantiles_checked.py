@@ -104,7 +104,7 @@ def test_the_checks_see_values(name, delta):
     spec = ra.Specification(schema, {"q": statistic}, epsilon=epsilon, delta=delta, horizon=6)
     shape, random = busy(schema, Random(0)), Random(3)
     medians = []
-    for seed in range(5):
+    for seed in range(8):
         algorithm = StreamAlgorithm(spec, ra.Key.for_testing(seed))
         medians += [algorithm.release(updates)["q"].value[0.5] for updates in history(shape, random)]
     assert sum(m is not None for m in medians) > 0.6 * len(medians)

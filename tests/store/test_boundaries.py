@@ -11,6 +11,7 @@ from retroact.errors import InputError, VerificationError
 from retroact.feeds import grid as on_grid
 from retroact.feeds import play
 from retroact.feeds import source as sources
+from retroact.stream import passes
 
 KEY = ra.Key.for_testing(21)
 BERLIN = {"start": "2026-03-27", "length": "1d", "time_zone": "Europe/Berlin"}
@@ -67,7 +68,8 @@ def test_used_ones_stay_and_later_ones_follow_the_new_rule(place, tmp_path, rule
         assert hours(stream) == [(26, 23), (27, 23), (28, 23), (29, 21)]
 
 
-def test_a_complete_file_uses_all_of_them_at_once(tmp_path, rules):
+def test_a_complete_file_uses_all_of_them_at_once(tmp_path, rules, monkeypatch):
+    monkeypatch.setattr(passes, "MOST", 1)  # every round is settled alone
     rounds = {**BERLIN, "end": "2026-03-31"}
     (tmp_path / "days.csv").write_text(DAYS)
     with opened(tmp_path / "orders", tmp_path, rounds) as stream:
