@@ -279,12 +279,12 @@ def numbers(value):
 @pytest.mark.parametrize("which", ["covariance", "correlation", "pca"])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_error_covers_the_model_of_the_exact_sums(which, epsilon):
-    """Of all numbers of 30 models, under as many keys, 95 % intervals hold the same model without noise."""
+    """Of all numbers of 60 models, under as many keys, 95 % intervals hold the same model without noise."""
     statistic, columns = MODELS[which], people(8000)
     exact = exact_answer(SCHEMA, statistic, columns, epsilon=epsilon).value
     truth = np.ravel(exact.variances if which == "pca" else exact.matrix).tolist()
     inside = []
-    for seed in range(30):
+    for seed in range(60):
         pairs = numbers(released(statistic, columns, epsilon=epsilon, seed=seed).interval(0.95))
         assert len(pairs) == len(truth)
         known = [(*pair, true) for pair, true in zip(pairs, truth, strict=True) if pair and pair[0] < pair[1]]
