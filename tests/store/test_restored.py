@@ -86,7 +86,7 @@ def test_a_crash_at_a_close_is_recovered_from_and_verified(place, monkeypatch, s
     with opened(place, restored=replayed) as stream, monkeypatch.context() as patch:
         fill(stream, 3)
         stream.delete(id="1-1")
-        patch.setattr(stream.store, step, lambda *_: 1 / 0)
+        patch.setattr(stream.store, step, lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             stream.close_round()
     sealed = step == "commit"
