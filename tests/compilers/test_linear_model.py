@@ -7,7 +7,7 @@ import pytest
 
 import retroact as ra
 from retroact.coins import Coins
-from retroact.compilers.linear_model import COUNT_UNIT, Descent, shares_of
+from retroact.compilers.linear_model import COUNT_UNIT, MOMENTUM, Descent, shares_of
 from retroact.oneshot import LinearModel
 from retroact.schema import Rows
 from retroact.statistics.models.feature_map import LENGTH
@@ -197,3 +197,20 @@ def test_one_run_alone_has_a_contract():
 def test_what_is_refused(make, message):
     with pytest.raises(ra.InputError, match=message):
         make()
+
+
+@BY_LOSS
+def test_all_of_the_noise_is_added(loss):
+    """One step from zero: the first gradient is that of the records and the whole of the noise, each way."""
+    model = model_of(loss, iterations=1, step=1)
+    descent = descent_of(model, encoded(rides(50)))
+    size, denominator = descent._shape[0] * descent._shape[1], 8
+    exact = descent.sums(np.zeros(descent._shape))
+    for noise in (0, 10**9, -(10**9)):
+        drawn = np.full(size + 1, noise, dtype=np.int64)
+        drawn[-1] = 0
+        found, records = descent.run(lambda question, drawn=drawn: (drawn, denominator))
+        noisy = np.array(exact[:-1]) + noise / denominator
+        wanted = np.rint(-noisy / (50 * LENGTH) * (1 - MOMENTUM)) / LENGTH
+        assert records == 50
+        assert np.abs(found.ravel() - wanted).max() <= 1 / LENGTH
