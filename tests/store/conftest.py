@@ -6,6 +6,7 @@ import warnings
 import psycopg
 import pytest
 
+from retroact.store import postgres_schema
 from retroact.store.postgres import PostgresStore
 from retroact.store.sqlite import SQLiteStore
 from support.zone_rules import rules
@@ -26,6 +27,30 @@ def postgres_server():
     yield server
     server.cleanup()
     assert not os.path.exists(server.pgdata)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def few_parts():
+    """The table of blocks in three parts: a file for each of 64 is what most tests would wait for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres_schema, "PARTS", postgres_schema.PARTS[:3])
+        yield
+
+
+ALL_PARTS = postgres_schema.PARTS
+
+
+@pytest.fixture
+def all_parts(monkeypatch):
+    monkeypatch.setattr(postgres_schema, "PARTS", ALL_PARTS)
+
+
+@pytest.fixture
+def impatient():
+    """Nobody who has a stream open is waited for, until this is undone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresStore, "patience", 0.1)
+        yield patch
 
 
 @pytest.fixture

@@ -309,7 +309,7 @@ def test_releases_can_be_queried(place, tmp_path):
         assert list(stream.releases()) == [release.to_dict() for release in first.values()]
 
 
-def test_one_process_at_a_time(place, tmp_path):
+def test_one_process_at_a_time(place, tmp_path, impatient):
     where = place("s")
     with opened(where, tmp_path), pytest.raises(InputError, match="another process has this stream open"):
         opened(where, tmp_path)

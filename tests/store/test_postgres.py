@@ -4,6 +4,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 from pathlib import Path
 
@@ -131,7 +132,7 @@ def test_without_the_driver(monkeypatch):
 # The session
 
 
-def test_the_session_is_as_it_must_be(postgres_url):
+def test_the_session_is_as_it_must_be(postgres_url, all_parts):
     url, _, schema = postgres_url.partition("#")
     wanted = f"{url}&options=-c%20statement_timeout%3D5000%20-c%20synchronous_commit%3Doff#{schema.upper()}"
     store = PostgresStore(wanted, create=True)
@@ -210,7 +211,7 @@ store.seal(2, Edit([(0, 0)], [((5, 5), b"new" * 9999), ((6, 6), b"new")]))
 """
 
 
-def test_kill_in_the_middle_of_a_seal(store, postgres_url):
+def test_kill_in_the_middle_of_a_seal(all_parts, store, postgres_url, impatient):
     old = [((0, 0), b"old")]
     store.seal(1, Edit([], old))
     store.receive(1, b"entry")
@@ -220,6 +221,7 @@ def test_kill_in_the_middle_of_a_seal(store, postgres_url):
         with pytest.raises(InputError, match="another process has this stream open"):
             PostgresStore(postgres_url)
         process.send_signal(signal.SIGKILL)
+    impatient.undo()
     again = opened(postgres_url)
     assert (again.sealed, again.blocks(), again.inbox()) == (1, old, [b"entry"])
     again.seal(2, Edit([(0, 0)], []))
@@ -246,18 +248,16 @@ def filled(store):
     return {*values[:192], *values[224:]}, {*values[192:224]}
 
 
-def test_deleted_values_are_gone_after_a_purge(store, admin, capsys):
+def test_deleted_values_are_gone_after_a_purge(store, admin):
     deleted, kept = filled(store)
     assert values_in(files(store, admin), deleted | kept) == deleted | kept
     log = Path(admin.execute("show data_directory").fetchone()[0]) / "pg_wal"
-    counts = [len(values_in((path for path in log.iterdir() if path.is_file()), deleted))]
+    wanted = {min(deleted)}  # one of them: the log may have a gigabyte
+    before = values_in((path for path in log.iterdir() if path.is_file()), wanted)
     assert store.purge()
     assert values_in(files(store, admin), deleted | kept) == kept
     assert store.residue() == []
-    counts.append(len(values_in((path for path in log.iterdir() if path.is_file()), deleted)))
-    with capsys.disabled():
-        print(f"\nof {len(deleted)} deleted values in pg_wal: {counts[0]} before the purge, {counts[1]} after it")
-    assert counts[0] > 0
+    assert before == wanted
     assert any("write-ahead log" in text and "max_wal_size" in text for text in store.beyond)
 
 
@@ -274,14 +274,14 @@ def test_what_a_scrub_leaves_in_pages_is_reported(store):
 def test_the_server_keeps_no_samples_of_values(store, admin):
     filled(store)
     store.receive(100, b"a value")
-    admin.execute(f"analyze {store.schema}.block, {store.schema}.block_07, {store.schema}.inbox")
+    admin.execute(f"analyze {store.schema}.block, {store.schema}.block_02, {store.schema}.inbox")
     assert admin.execute("select * from pg_stats where schemaname = %s", [store.schema]).fetchall() == []
     plain = "select attname from pg_attribute where attrelid = any(%s::regclass[]) and attstorage = 'e'"
-    names = admin.execute(plain, [[f"{store.schema}.{table}" for table in ("block", "block_07", "inbox")]]).fetchall()
+    names = admin.execute(plain, [[f"{store.schema}.{table}" for table in ("block", "block_02", "inbox")]]).fetchall()
     assert sorted(names) == [("entry",), ("records",), ("records",)]
 
 
-def test_a_snapshot_elsewhere_bars_the_purge(store, postgres_server, admin):
+def test_a_snapshot_elsewhere_bars_the_purge(store, postgres_server, admin, impatient):
     with psycopg.connect(postgres_server.get_uri()) as other:
         other.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         other.execute("select 1 from pg_class")
@@ -295,8 +295,21 @@ def test_a_snapshot_elsewhere_bars_the_purge(store, postgres_server, admin):
     assert store.residue() == []
 
 
-def test_a_reader_elsewhere_bars_the_purge(store, postgres_server, monkeypatch):
-    monkeypatch.setattr(PostgresStore, "patience", 0.1)
+def test_a_purge_waits_for_a_snapshot_to_end(store, postgres_server, admin):
+    """To rewrite a table would copy rows that another session still sees: nothing accounts for them later."""
+    other = psycopg.connect(postgres_server.get_uri())
+    other.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    other.execute("select 1 from pg_class")
+    deleted, _ = filled(store)
+    ending = threading.Timer(0.5, other.close)
+    ending.start()
+    assert store.purge()
+    ending.join()
+    assert not values_in(files(store, admin), deleted)
+    assert store.residue() == []
+
+
+def test_a_reader_elsewhere_bars_the_purge(store, postgres_server, impatient):
     with psycopg.connect(postgres_server.get_uri()) as other:
         filled(store)
         other.execute(f"select * from {store.schema}.block")

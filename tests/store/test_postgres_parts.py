@@ -6,10 +6,12 @@ import psycopg
 import pytest
 
 import retroact as ra
+from retroact.store import postgres_schema
 from retroact.store.canonical_blocks import Edit
 from retroact.store.postgres import EVERY, HIT, PostgresStore
-from retroact.store.postgres_schema import PARTS
 from support.postgres_files import files
+
+pytestmark = pytest.mark.usefixtures("all_parts")
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def written(store):
 
 
 def rewritten(before, after):
-    return {part for part in PARTS if before[part] != after[part]}
+    return {part for part in postgres_schema.PARTS if before[part] != after[part]}
 
 
 def holding(store, ats):

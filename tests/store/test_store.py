@@ -44,7 +44,7 @@ def test_nothing_is_made_by_looking(opened):
     opened(create=True).close()
 
 
-def test_a_second_opener_is_refused(store, opened):
+def test_a_second_opener_is_refused(store, opened, impatient):
     with pytest.raises(InputError, match="another process has this stream open"):
         opened()
     store.receive(1, b"still mine")

@@ -33,7 +33,6 @@ class Authenticated(ABC):
     """The format of new stores."""
     format: int
     """By which its tables are."""
-    changes: Sequence[str] = ()
     """SQL that brings the tables of an earlier format into their present form."""
     _seals: Seals | None = None
     _digests: dict[Side, Digest]
@@ -63,6 +62,10 @@ class Authenticated(ABC):
     @abstractmethod
     def schema_problems(self) -> list[str]:
         """How tables, indexes, views, triggers and so on differ from those of a store."""
+
+    def changes(self) -> Sequence[str]:
+        """Statements of an upgrade, after those that add tables."""
+        return ()
 
     # Rows ------------------------------------------------------------------------------------------------------------
 
@@ -100,7 +103,7 @@ class Authenticated(ABC):
         if self.format == self.newest:
             return
         with self.both_sides():
-            for statement in (*additions(self.words, self.format), *self.changes):
+            for statement in (*additions(self.words, self.format), *self.changes()):
                 self.run("journal", statement)
             self.format, self._seals = self.newest, Seals(secret, stream)
             if self.select(STATE, "where name = ?", ["format"]):

@@ -20,7 +20,7 @@ from .authenticated import Row, refusal
 from .canonical_blocks import Edit, Place
 from .postgres_address import read
 from .postgres_reach import out_of_reach
-from .postgres_schema import FORMAT, PARTS, RELATIONS, SMALL, unaccounted
+from .postgres_schema import FORMAT, RELATIONS, SMALL, unaccounted
 from .store import SELECTED, Store, check_format
 from .tables import BEFORE, BLOCK, Side, StoredTable
 
@@ -54,14 +54,13 @@ class PostgresStore(Store):
 
     words = postgres_schema.WORDS
     newest = FORMAT
-    changes = postgres_schema.divided()
     reached = (
         "the parts of table block that lost rows, tables inbox, state and data_digest, with their TOAST tables and "
         "indexes: written anew, without what was deleted",
         "the other tables of the schema: no values are kept there",
     )
     patience = 5.0
-    """How many seconds a purge waits for readers of the tables."""
+    """How many seconds to wait for a session that has the stream open, and a purge for readers of the tables."""
 
     overwrites = False
 
@@ -96,6 +95,9 @@ class PostgresStore(Store):
     def raw_transaction(self, side: Side) -> Iterator[None]:
         with _database_errors(self.where), self._connection.transaction():
             yield
+
+    def changes(self) -> list[str]:
+        return postgres_schema.divided()
 
     def both_sides(self) -> AbstractContextManager[None]:
         return self.raw_transaction("journal")
@@ -163,7 +165,7 @@ class PostgresStore(Store):
         hit = self.note(HIT) or ""
         # and those that somebody else has changed
         dead = {name.removeprefix("TOAST of ") for name, count in self._dead().items() if count}
-        parts = [part for part in PARTS if hit == EVERY or part in hit.split() or part in dead]
+        parts = [part for part in postgres_schema.PARTS if hit == EVERY or part in hit.split() or part in dead]
         return [*parts, *SMALL, "note"]  # one of the notes is a keyed hash of the data
 
     def schema_problems(self) -> list[str]:
@@ -174,14 +176,22 @@ class PostgresStore(Store):
 
     def scrub(self) -> bool:
         """Remove dead rows, unless another session still sees them; pages keep their bytes until they are reused."""
-        return self._vacuum("index_cleanup on") and not any(self._dead().values())
+        # to truncate a table it would wait for all who read it
+        return self._vacuum("index_cleanup on, truncate off") and not any(self._dead().values())
 
     def purge(self, *, every: bool = False) -> bool:
-        """Rewrite tables and indexes. A session that reads them, or has an old snapshot, can prevent that."""
+        """Rewrite tables and indexes. A session that reads them, or has an old snapshot, can prevent that.
+
+        Dead rows are removed before: a rewrite copies those that another session still sees, and what the next scrub
+        then removes stays in the pages.
+        """
         if every and self.note(HIT) != EVERY:
             self.write_notes({HIT: EVERY})
-        if not self._vacuum("full, freeze") or not self.scrub():
-            return False
+        until = time.monotonic() + self.patience
+        while not (self.scrub() and self._vacuum("full, freeze")):
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.2)
         if self.note(HIT):
             self.write_notes({HIT: ""})
         # in this order: segments before the checkpoint are recycled, and overwritten next
@@ -236,7 +246,7 @@ class PostgresStore(Store):
     def _lock(self) -> None:
         """A lock that ends with the session. The server may need a moment to see that a process has ended."""
         number = int.from_bytes(hashlib.sha256(f"retroact {self.schema}".encode()).digest()[:8], "big", signed=True)
-        until = time.monotonic() + 1
+        until = time.monotonic() + self.patience
         while self.run("data", "select pg_try_advisory_lock(?)", [number]) != [(True,)]:
             if time.monotonic() > until:
                 raise InputError(f"{self.where}: another process has this stream open")

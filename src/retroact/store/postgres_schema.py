@@ -15,8 +15,7 @@ FORMAT = 5
 PARTS = tuple(f"block_{number:02}" for number in range(64))
 """The parts of the table of blocks. A purge rewrites those that lost a row, so its cost does not follow the store."""
 SMALL = tuple(table for table in described("data") if table != "block")
-DATA = (*PARTS, *SMALL)
-"""The tables that hold data. The server keeps no samples of their values."""
+"""The other tables that hold data."""
 # Not compressed, so that a value in the files can be found by its bytes.
 PLAIN = {("block", "records"), ("inbox", "entry")}
 
@@ -24,7 +23,8 @@ Described = dict[tuple[str, str, str], str]
 """A definition by kind, table and name."""
 RELATIONS = f"""
     with held as (select c.oid, c.relname, c.reltoastrelid from pg_class c
-                  where c.oid in ({", ".join(f"to_regclass('{table}')" for table in DATA)})),
+                  where c.oid in (select inhrelid from pg_inherits where inhparent = to_regclass('block'))
+                  or c.oid in ({", ".join(f"to_regclass('{table}')" for table in SMALL)})),
          heap as (select oid, relname::text as name from held
                   union all select reltoastrelid, 'TOAST of ' || relname from held where reltoastrelid <> 0)
     select oid::bigint, name from heap
@@ -110,7 +110,7 @@ def _expected(format: int) -> Described:
                 made["inheritance", f"block{end}", name] = made["inheritance", name, name] = own
     for table, (columns, key) in tables.items():
         made["table", table, table] = "rpff"
-        data = table in DATA or table == "block"
+        data = table in described("data") or table in PARTS
         made["constraint", table, f"{table}_pkey"] = _plain(f"primary key ({', '.join(key)})")
         made["index", table, f"{table}_pkey"] = "tt"
         for column, kind in columns.items():
