@@ -43,10 +43,10 @@ def columns_of(frame: Any, names: Collection[str] = ()) -> dict[str, Column]:
     """
     batches = ArrowBatches(frame, names)
     parts: dict[str, list[Column]] = {name: [] for name in batches.names}
-    for columns in batches.read(copied=False):
+    for columns in batches.read():
         for name, column in columns.items():
             parts[name].append(column)
-    return {name: _join(chunks) for name, chunks in parts.items()}
+    return {name: chunks[0] if len(chunks) == 1 else _join(chunks) for name, chunks in parts.items()}
 
 
 class ArrowBatches:
@@ -72,8 +72,8 @@ class ArrowBatches:
         if len(set(self.names)) != len(self.names):
             raise InputError(f"expected distinct column names, got {', '.join(self.names)}")
 
-    def read(self, names: Collection[str] | None = None, *, copied: bool = True) -> Iterator[dict[str, Column]]:
-        """Columns as in `columns_of`. Arrays that are not copied belong to the producer, until the next batch."""
+    def read(self, names: Collection[str] | None = None) -> Iterator[dict[str, Column]]:
+        """Columns as in `columns_of`, copied: the producer's memory is given back with its batch."""
         wanted = [index for index, name in enumerate(self.names) if names is None or name in names]
         with self._stream as stream:
             chunks = iter(stream)
@@ -85,8 +85,8 @@ class ArrowBatches:
                     table = chunk.view()
                     if table.null_count > 0:
                         raise InputError("expected rows that are present, got null rows in the Arrow table")
-                    columns = {self.names[index]: self._column(table, index) for index in wanted}
-                yield {name: _join([column]) for name, column in columns.items()} if copied else columns
+                    columns = {self.names[index]: _join([self._column(table, index)]) for index in wanted}
+                yield columns
 
     def _column(self, table: Any, index: int) -> Column:
         view, schema = table.child(index), self._fields[index]
@@ -307,6 +307,8 @@ def _lists(view: Any, schema: Any, start: int, length: int) -> Column:
     values = _read(child, inner, offsets[0], offsets[-1] - offsets[0])
     if isinstance(values, Packed):
         values = values.values()
+    elif isinstance(values, np.ndarray):
+        values = values.copy()  # its parts are taken as they are
     sizes = {end - begin for begin, end in pairwise(offsets)}
     if isinstance(values, np.ndarray) and len(sizes) == 1 and 0 not in sizes:
         return values.reshape(length, sizes.pop())

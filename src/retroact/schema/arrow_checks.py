@@ -11,17 +11,20 @@ from ..errors import InputError
 
 
 def unreadable(error: Exception) -> InputError:
-    reason = str(error).split("\n")[0].rstrip(".")
+    reason = "; ".join(map(str, error.args)).split("\n")[0].rstrip(".")
     return InputError(f"expected an Arrow table, got one that cannot be read ({reason})")
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """What the producer or nanoarrow cannot read is bad input. (The class of nanoarrow's errors is not public.)"""
+    """What the producer cannot export, or nanoarrow cannot read, is bad input. (The class of nanoarrow's errors is not
+    public; producers raise what they like.)"""
     try:
         yield
-    except (RuntimeError, UnicodeDecodeError) as error:
-        raise unreadable(error) from None
+    except InputError:
+        raise
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise unreadable(error) from error
 
 
 def validated(frame: Any) -> Any:
