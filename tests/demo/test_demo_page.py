@@ -120,6 +120,11 @@ def test_it_shows_the_numbers(html: str, story: Story) -> None:
     assert "prefers-color-scheme:dark" in html
 
 
+def test_our_own_words_need_no_escapes(html: str) -> None:
+    assert "±" in html
+    assert "\\x" not in html
+
+
 def test_the_explanation_is_short(html: str) -> None:
     explained = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html)
     assert [head for head, _ in explained] == ["What is seen", "What is private", "What is retroactive"]

@@ -72,6 +72,8 @@ def test_a_page_is_one_file_without_scripts_and_styles_of_elements(page):
     assert "<h2>a &amp; b</h2>" in page
     ids = [value for _, name, value in parsed.attributes if name == "id"]
     assert len(ids) == len(set(ids))
+    # our own words need no escapes
+    assert "\\x" not in page
 
 
 def test_every_statistic_has_a_chart_with_a_text_and_its_table(page):

@@ -145,7 +145,7 @@ def _about(core: Core) -> About:
     whole = sum(expected.weights.values())
     costs = []
     for row in expected.rows:
-        error = "–" if number(row.half_width) == "–" else f"±\N{NO-BREAK SPACE}{number(row.half_width)}"
+        error = "–" if number(row.half_width) == "–" else f"±{number(row.half_width)}"
         unit = " (ranks)" if row.kind in ("quantiles", "distances") and error != "–" else ""
         costs.append((row.statistic, f"{float(expected.weights[row.statistic] / whole):.0%}", error + unit))
     used, count = core.round - 1 - core.origin, spec.rounds.count

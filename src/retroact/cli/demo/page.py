@@ -47,6 +47,6 @@ def _expected(story: Story) -> Rows:
     for row in story.plan.rows:
         label, prefix, digits = story.names[row.statistic]
         errors = (row.typical_half_width, row.half_width, row.simultaneous)
-        shown = ("–" if error is None else f"±\N{NO-BREAK SPACE}{amount(error, digits, prefix)}" for error in errors)
+        shown = ("–" if error is None else f"±{amount(error, digits, prefix)}" for error in errors)
         rows.append((label, *shown, f"{story.plan.weights[row.statistic] / total:.0%}"))
     return rows
