@@ -35,6 +35,17 @@ def test_a_stream_passes_and_nearly_exact_models_are_caught(name):
     assert result.control.caught
 
 
+RUN = ra.oneshot.LinearModel("miles", "fare", iterations=8, epsilon=0.5, delta=1e-7)
+
+
+@pytest.mark.parametrize(("options", "judged"), [({}, True), ({"size": 20}, False), ({"rate": 0.5}, False)])
+def test_runs_that_pay_for_themselves_are_attacked_where_they_read_every_record(options, judged):
+    statistics = {"m": ra.WindowSample(RUN, window=12, **options)}
+    (result,) = model_deletions(target(statistics=statistics, epsilon=100.0, delta=1e-5), Seeds(1), bits=40)
+    assert (result.verdict != "not applicable") is judged
+    assert not judged or result.control.caught
+
+
 def test_models_with_too_little_noise_refute_the_claim():
     attacked = replace(Attacked(target()), name="ridge").nearly_exact(256)
     finding = ModelDeletions(60, 0.9999).run(attacked, Seeds(2))

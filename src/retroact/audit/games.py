@@ -15,6 +15,7 @@ from functools import partial
 
 import msgspec
 
+from ..arrays import I64
 from ..coins import Key
 from ..ledger.definition import Sequence as History
 from ..privacy import GaussianDP, Guarantee
@@ -46,9 +47,15 @@ def judged(
     play: Play, make: Make, claim: Guarantee, seeds: Seeds, *, runs: int, confidence: float, learned: bool = True
 ) -> Attack:
     """The best attack on many runs, each of a world that a coin chose."""
+    seen, worlds = played(play, make, seeds, runs)
+    own = seeds.branch("attack")
+    return attack(columns(seen), worlds == 1, claim, confidence=confidence, seeds=own, learned=learned)
+
+
+def played(play: Play, make: Make, seeds: Seeds, runs: int) -> tuple[list[list[bytes]], I64]:
+    """What is seen of each run, and its world."""
     worlds, keys = seeds.branch("worlds").numpy().integers(0, 2, runs), seeds.branch("keys")
-    views = columns([play(make, int(world), keys.key(index)) for index, world in enumerate(worlds)])
-    return attack(views, worlds == 1, claim, confidence=confidence, seeds=seeds.branch("attack"), learned=learned)
+    return [play(make, int(world), keys.key(index)) for index, world in enumerate(worlds)], worlds
 
 
 def shortened(target: Target) -> Target:
@@ -111,11 +118,12 @@ class ToldApart(Check[Target]):
     def run(self, target: Target, seeds: Seeds) -> Finding:
         own = seeds.branch("judged")
         found = judged(self.play, target.make, target.claim, own, runs=self.runs, confidence=self.confidence)
-        nothing = _nothing(self.play, target, found, seeds.key())
-        if nothing is not None:
-            return Finding(verdict="not applicable", found=nothing)
-        verdict, text = verdict_of(found, adaptive=self.adaptive)
         failed = _failed(self.play, target.make, seeds.key())
+        if found.distinguisher == NOTHING and failed is None:
+            seen, _ = played(self.play, target.make, own, self.runs)
+            if all(run == seen[0] for run in seen):
+                return Finding(verdict="not applicable", found=_nothing(seen[0], target.shape.rounds, found.runs))
+        verdict, text = verdict_of(found, adaptive=self.adaptive)
         if verdict == "passed" and failed is not None:
             verdict, text = "inconclusive", f"{text} Not every round has an answer to compare: {failed} was raised."
         return Finding(
@@ -142,13 +150,11 @@ class ToldApart(Check[Target]):
         return msgspec.structs.replace(result, verdict="inconclusive", found=text)
 
 
-def _nothing(play: Play, target: Target, found: Attack, key: Key) -> str | None:
-    """Why there was nothing to guess by, if so."""
-    if found.distinguisher != NOTHING or _failed(play, target.make, key) is not None:
-        return None
-    if any(any(play(target.make, world, key)[: target.shape.rounds]) for world in (0, 1)):
-        return f"The same was published in all {found.runs} runs that were judged: there is nothing to guess by."
-    return f"Nothing is published in these {target.shape.rounds} rounds."
+def _nothing(seen: list[bytes], rounds: int, runs: int) -> str:
+    """Why there is nothing to guess by, where this was seen in every run."""
+    if any(seen[:rounds]):
+        return f"The same was published in all {runs} runs that were judged: there is nothing to guess by."
+    return f"Nothing is published in these {rounds} rounds."
 
 
 def _failed(play: Play, make: Make, key: Key) -> str | None:
@@ -201,7 +207,7 @@ def _against(target: Target, player: Player, seeds: Seeds, runs: int, confidence
     if needed is None:
         return idle("privacy", name, ADAPTIVE, too_large(target.claim, runs))
     runs = needed
-    if not play.challenges(target.make, seeds.key()):
+    if target.shape.rounds < 2 and not play.challenges(target.make, seeds.key()):
         reason = "Within so few rounds no deletion is taken, so this adversary has nothing to do."
         return idle("privacy", name, ADAPTIVE, reason)
     weaker, last = Weaker.of(target, blind=player.name == "no-op deletion"), factors(target)[-1]

@@ -27,7 +27,7 @@ from ..testing.altered import understated
 from ..testing.check import Check, Finding
 from ..testing.claimed_law import Claim, claimed_size
 from ..testing.seeds import Seeds
-from ..testing.sensitivity import NO_RECORD, UNHIDDEN, obstacle
+from ..testing.sensitivity import UNHIDDEN, obstacle, unmoved
 from ..testing.worst_pair import Candidate, worst
 from .bounds import claimed_tradeoff, coupled_bound, coupled_pooled_bound, measured_tradeoff, pooled_bound
 from .result import Result, curve, decimal, idle_inside, report
@@ -155,7 +155,7 @@ class Likelihood(Check[Specification]):
             lines = str(error).splitlines()
             return Finding(verdict="violation", found=UNHIDDEN, counterexample=lambda: lines)
         if not found.cost:
-            return Finding(verdict="not applicable", found=NO_RECORD)
+            return unmoved(target, name, seeds.branch("pairs").random())
         moved, share = nodes(target, name, found), target.shares[name]
         moves = Moves.of(share.kind, moved)
         count = len(moves.shifts)

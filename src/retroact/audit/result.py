@@ -93,6 +93,7 @@ def report(check: Check[T], target: T, seeds: Seeds, *, part: Part, test: str) -
     own = check.run(target, seeds)
     if own.verdict == "not applicable":
         return idle(part, test, check.asked(), own.found)
+    # What plants nothing has shown nothing.
     bug, seen, how = caught(check, target, seeds.branch("control"))
     measured = f"{bug}: measured, with as many runs" if seen else "nothing: the control was not caught"
     return Result(
@@ -104,7 +105,7 @@ def report(check: Check[T], target: T, seeds: Seeds, *, part: Part, test: str) -
         verdict=own.verdict,
         found=own.found,
         detectable=own.detectable or measured,
-        control=Control(bug=bug, caught=seen, how=how) if bug else None,
+        control=Control(bug=bug, caught=seen and bool(bug), how=how),
         measured=own.measured,
         counterexample=own.counterexample() if own.verdict == "violation" else [],
         curves=own.curves,

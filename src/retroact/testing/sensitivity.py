@@ -23,7 +23,17 @@ from .hiding import cost_of
 from .histories import Shape, neighbouring_pairs, values_of
 from .ranges import Ranges, ranges_in
 from .seeds import Seeds
-from .worst_pair import BY_PATTERN, MOST_NODES, ROUNDS, Candidate, Search, bare_process, candidates, single_pairs
+from .worst_pair import (
+    BY_PATTERN,
+    MOST_NODES,
+    ROUNDS,
+    Candidate,
+    Search,
+    bare_process,
+    candidates,
+    moves_nothing,
+    single_pairs,
+)
 
 HALF = Fraction(1, 2)
 UNHIDDEN = "A change was found that the noise is not made to hide."
@@ -65,6 +75,13 @@ def obstacle(spec: Specification, name: str) -> str | None:
     return reason and f"It does not apply: {reason}."
 
 
+def unmoved(spec: Specification, name: str, random: Random) -> Finding:
+    """What a search that found no cost says: there is no record to hide, or it is broken."""
+    if moves_nothing(spec, name, random):
+        return Finding(verdict="not applicable", found=NO_RECORD)
+    return Finding(verdict="inconclusive", found="Records move its totals, but no pair was found that costs anything.")
+
+
 @dataclass(frozen=True)
 class Sensitivity(Check[Specification]):
     """One statistic, over this many random pairs and all systematic ones."""
@@ -93,7 +110,7 @@ class Sensitivity(Check[Specification]):
             unhidden = str(error).splitlines()
         if worst is None or not worst.cost:
             if not unhidden:
-                return Finding(verdict="not applicable", found=NO_RECORD)
+                return unmoved(target, self.name, seeds.random())
             worst = Candidate(Fraction(0), list, list)
         letter, root = ("epsilon", 1.0) if share.kind == "pure" else ("mu^2", 0.5)
         ratio = float(worst.cost / share.amount)

@@ -27,7 +27,7 @@ from ..stream import Specification
 from .definitions import Definition
 from .hiding import Pattern, cost_of, nodes_hiding
 from .histories import Shape, neighbouring_pairs, values_of
-from .records import records_of
+from .records import Record, records_of, rows_of
 
 Coordinates = list[dict[tuple[Hashable, int], Fraction]]
 """For each view: totals by (key, coordinate)."""
@@ -83,12 +83,23 @@ def candidates(spec: Specification, name: str, random: Random, *, pairs: int = 6
     >>> worst(spec, "n", Random(1), pairs=5).cost
     Fraction(1, 1)
     """
-    values = values_of(spec.schema, random, VALUES)
+    values = _tried(spec, random)
     shape = Shape(values[:6], rounds=min(spec.horizon or ROUNDS, ROUNDS), late=spec.late)
     search = Search(spec, name)
     for one, other in (*single_pairs(shape), *neighbouring_pairs(shape, random, pairs)):
         yield search.candidate(one, other)
     yield from search.long_intervals(values, random)
+
+
+def moves_nothing(spec: Specification, name: str, random: Random) -> bool:
+    """Whether none of the records that `candidates` tries with this randomness is gathered into anything."""
+    records = [Record(dict(zip(spec.schema.fields, value, strict=True)), 1, 1) for value in _tried(spec, random)]  # type: ignore[call-overload]
+    bound = spec.bounds[name].drawn(Coins(bytes(32)))
+    return not any(bound.coordinates(bound.gather(*rows_of(spec.schema, [record]))) for record in records)
+
+
+def _tried(spec: Specification, random: Random) -> tuple[Hashable, ...]:
+    return values_of(spec.schema, random, VALUES)
 
 
 def single_pairs(shape: Shape) -> list[tuple[History, History]]:
