@@ -43,6 +43,8 @@ STATISTICS = {
     "distinct": ra.Distinct("city"),
     "count of a week": ra.Count(window=7),
     "median of a week": ra.Quantiles("wide", [0.5], window=7),
+    "median of a day": ra.Quantiles("wide", [0.5], window=1),
+    "0.99 quantile of a day": ra.Quantiles("wide", [0.99], window=1),
 }
 
 
@@ -52,7 +54,7 @@ def spec_of(statistic, horizon, delta=DELTA, law=None):
 
 def half_width(spec):
     bound = spec.bounds["s"]
-    return bound.expected_error(bound.outlook.worst, spec.records, 0.95)
+    return bound.expected_error(bound.outlook.worst, spec.records_of("s"), 0.95)
 
 
 def alternatives(statistic, horizon, delta):

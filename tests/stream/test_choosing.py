@@ -329,6 +329,24 @@ def test_a_window_is_planned_with_its_share_of_the_records():
     assert spec_of(ra.Mean("x", window=1), horizon=100, records=3).records_of("s") == 1
 
 
+def test_the_noise_of_a_window_is_chosen_for_its_share_of_the_records():
+    """Beyond the 0.99 quantile of all 100,000 records there are enough for the exponential mechanism, but not beyond
+    that of the 1,000 in a window of one round out of a hundred."""
+    schema = {"wide": ra.Integer(0, 2**32 - 1)}
+
+    def of(noise=None, window=1, horizon=100, records=100_000, **options):
+        statistics = {"s": ra.Quantiles("wide", [0.99], noise=noise, window=window)}
+        options = {"epsilon": 1.0, "delta": 1e-6, "horizon": horizon, "records": records, **options}
+        return ra.Specification(schema, statistics, **options)
+
+    spec = of()
+    assert spec.records_of("s") == 1_000
+    widths = {noise: ra.plan(of(noise))["s"].half_width for noise in ("exponential", "fresh")}
+    assert widths["fresh"] < 50 < 400 < widths["exponential"]
+    assert spec.choice == Choice("gaussian", {"s": "fresh"})
+    assert of(records=10**7).choice.noise == {"s": "exponential"}
+
+
 # What a plan says ---------------------------------------------------------------------------------------------------
 
 

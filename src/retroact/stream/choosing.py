@@ -4,7 +4,8 @@ divided by weight.
 
 A law is scored by one number: the weighted mean of the logarithms of the statistics' 95 % half-widths, each in its
 worst round and with its best process. Only statistics that have an interval, and noise of the stream's choosing, count.
-If a half-width depends on the number of records, the specification's ``records`` is used.
+If a half-width depends on the number of records, the specification's ``records`` is used, of which a window holds its
+share.
 
 **Privacy.** The score is computed from the specification alone, so the choice costs nothing; each option is private by
 itself (`noise.default_process`). **Retroactivity.** Once made, the choice is part of the specification: it is in the
@@ -60,7 +61,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def choose(spec: Specification, laws: Sequence[Law]) -> Choice:
     """A law under which a statistic is impossible is left out; if every law is, the first reason is raised."""
-    statistics, records = spec.statistics, spec.records
+    statistics = spec.statistics
     # Sorted, so that the score does not depend on the order of the statistics.
     voting = [
         name
@@ -70,15 +71,16 @@ def choose(spec: Specification, laws: Sequence[Law]) -> Choice:
 
     def judged(law: Law) -> tuple[Decimal, dict[str, Grant], dict[str, str]]:
         grants = granted(spec, law)
-        chosen = {name: best(statistics[name], grants[name], records) for name in voting}
+        chosen = {name: best(statistics[name], grants[name], spec.records_of(name)) for name in voting}
         score = _mean({name: width for name, (_, width) in chosen.items()}, spec.exact_weights)
         return score, grants, {name: process for name, (process, _) in chosen.items()}
 
     found = _possible(laws, judged)
     law = min(found, key=lambda law: (found[law][0], LAWS.index(law)))
     _, grants, noise = found[law]
-    rest = {name: best(statistics[name], grants[name], records)[0] for name in statistics if name not in noise}
-    return Choice(law, {name: noise.get(name) or rest[name] for name in statistics})
+    rest = [name for name in statistics if name not in noise]
+    noise |= {name: best(statistics[name], grants[name], spec.records_of(name))[0] for name in rest}
+    return Choice(law, {name: noise[name] for name in statistics})
 
 
 def best(statistic: Statistic, grant: Grant, records: int) -> tuple[str, float]:
