@@ -363,6 +363,26 @@ def test_a_plan_names_what_the_other_law_would_give():
     assert ra.plan(spec_of(delta=0)).other is None
 
 
+@pytest.mark.parametrize("every", [1, 2, 7])
+@pytest.mark.parametrize(("noise", "releases"), [(None, 1024), (None, 1130), ("schauder", 64)])
+def test_a_plan_says_where_a_slightly_shorter_horizon_errs_less(every, noise, releases):
+    """And says the longest such horizon."""
+
+    def planned(horizon):
+        return ra.plan(spec_of(ra.Count(every=every, noise=noise), horizon=horizon, law="gaussian"))["s"]
+
+    fewer = (1 << releases.bit_length() - 1) - 1
+    least, most = (releases - 1) * every + 1, releases * every  # all have so many releases
+    for horizon in {least, most}:
+        (note,) = planned(horizon).notes
+        smaller = 1 - planned(fewer * every).standard_deviation / planned(horizon).standard_deviation
+        expected = f"with a horizon of at most {fewer * every:,} rounds its noise would be {smaller:.0%} smaller"
+        assert note == expected, (horizon, note)
+    assert planned(fewer * every).notes == ()
+    assert planned(fewer * every + 1).standard_deviation == planned(most).standard_deviation
+    assert planned((fewer + 1) * every * 5 // 4).notes == (), "much shorter"
+
+
 # Schedules ----------------------------------------------------------------------------------------------------------
 
 

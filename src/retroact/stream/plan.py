@@ -286,7 +286,7 @@ def _shorter(spec: Specification, name: str) -> Iterator[str]:
     fewer = 0 if releases is None else (1 << releases.bit_length() - 1) - 1
     if releases is None or type(process) not in (Crossfade, Schauder) or fewer < NEARLY * releases:
         return
-    rounds = (fewer + 1) * grant.every - 1
+    rounds = fewer * grant.every  # one more would have another release
     found = spec.statistics[name].candidates(msgspec.structs.replace(grant, horizon=rounds)).values()
     now, *then = (one.outlook(2, last) for one, last in [(process, releases), *((one, fewer) for one in found)])
     least = min(one.deviation for one in then if one) / now.deviation if now else 1.0
