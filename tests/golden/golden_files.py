@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import golden_crossfade
+import golden_exponential
 import golden_groups
 import golden_lapped
 import golden_streams
@@ -20,6 +22,8 @@ FILES: dict[str, Callable[[], Streams]] = {
     "releases.json": golden_streams.streams,
     "groups.json": golden_groups.streams,
     "lapped.json": golden_lapped.streams,
+    "crossfade.json": golden_crossfade.streams,
+    "exponential.json": golden_exponential.streams,
 }
 """For each file the streams whose releases it holds."""
 
