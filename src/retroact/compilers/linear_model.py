@@ -36,8 +36,7 @@ from ..schema import Rows, Schema
 from ..schema.field import field_name, field_names, one_or_list
 from ..statistics.grant import Layout
 from ..statistics.models.classifier import ClassifierModel
-from ..statistics.models.feature_map import BITS, DEFAULT_MOST, LENGTH, FeatureMap
-from ..statistics.models.moments import checked_knots
+from ..statistics.models.feature_map import BITS, DEFAULT_MOST, LENGTH, FeatureMap, checked_knots
 from ..statistics.models.noisy_moments import LEAST, rounded
 from ..statistics.models.products import INTERCEPT, MOST_RECORDS, SQUARE, ClassTarget, NumberTarget
 from ..statistics.models.ridge import RidgeModel

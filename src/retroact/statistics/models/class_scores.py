@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...arrays import F64, AnyArray
-from ...messages import check_keys
-from ...schema import Category, Field
+from ...schema import Boolean, Category, Field
 from ..answer_rows import AnswerRows, Row
 from .feature_map import LENGTH, FeatureMap
 from .model import Model
+from .plain_parts import list_of, target_of
 
 PRIORS, OFFSETS = "(prior)", "(intercept)"
 
@@ -46,8 +46,11 @@ def classes_of(field: Field) -> tuple[Any, ...]:
     return field.values if isinstance(field, Category) else (False, True)
 
 
-def target_of(parts: Mapping[str, Any]) -> tuple[str, Field]:
-    return parts["target"]["name"], Field.from_spec(parts["target"]["field"], "target.field")
+def classes_target(parts: Mapping[str, Any]) -> tuple[str, Field]:
+    """The name and the field of the target, from the plain form of a model."""
+    name, field = target_of(parts["target"], Category, Boolean)
+    list_of(parts["classes"], classes_of(field), "classes")
+    return name, field
 
 
 def probabilities(scores: F64) -> F64:
@@ -68,12 +71,6 @@ def scaled(features: FeatureMap, data: Any) -> F64:
 def by_feature(features: FeatureMap, table: F64) -> dict[str, list[float]]:
     """(features, classes) by the names of the features."""
     return dict(zip(features.names, table.tolist(), strict=True))
-
-
-def of_features(features: FeatureMap, given: Mapping[str, Any], place: str) -> F64:
-    """The table of `by_feature`."""
-    check_keys(given, features.names, place, features.names)
-    return np.array([given[name] for name in features.names], dtype=np.float64)
 
 
 class ClassRows(AnswerRows):

@@ -15,14 +15,26 @@ from ...schema import Field, Schema
 from ..answer import Answer, Noisy
 from ..answer_rows import AnswerRows
 from ..statistic import Example
-from .class_scores import OFFSETS, ClassModel, ClassRows, by_feature, of_features, probabilities, scaled, target_of
+from .class_scores import (
+    OFFSETS,
+    ClassModel,
+    ClassRows,
+    by_feature,
+    classes_of,
+    classes_target,
+    probabilities,
+    scaled,
+)
 from .discriminant import FEWEST, ClassMeans, nearest, projected
 from .feature_map import LENGTH, FeatureMap
 from .moments import EXAMPLE_STREAM, WithTarget
 from .noisy_moments import NoisyMoments, rounded
+from .plain_parts import array_of, table_of
 from .products import ClassTarget, Products, Shares
 
 Method = Literal["auto", "lda", "mean"]
+# How scores are found; by descent: `oneshot.LinearModel`.
+METHODS = ("lda", "mean", "descent")
 # Decimals of the largest coefficient of a class that are published.
 DIGITS = 1e-3
 
@@ -156,6 +168,9 @@ class ClassifierModel(ClassModel):
 
     @classmethod
     def _of_parts(cls, parts: Mapping[str, Any], features: FeatureMap, shared: Mapping[str, Any]) -> Self:
-        slopes = of_features(features, parts["coefficients"], "coefficients")
-        intercepts = np.array(parts["intercepts"], dtype=np.float64)
-        return cls(features, *target_of(parts), parts["method"], intercepts, slopes, **shared)
+        target, field = classes_target(parts)
+        size, method = len(classes_of(field)), choice(parts["method"], METHODS, "method")
+        slopes = table_of(parts["coefficients"], features.names, size, "coefficients")
+        return cls(
+            features, target, field, method, array_of(parts["intercepts"], (size,), "intercepts"), slopes, **shared
+        )

@@ -11,7 +11,7 @@ from ...arrays import F64
 from ...schema import Schema
 from ..answer import Answer
 from ..statistic import Example
-from .covariance import EVEN_VARIANCE, Covariance, CovarianceModel, common, covariances
+from .covariance import EVEN_VARIANCE, Covariance, PairModel, common, covariances
 from .feature_map import LENGTH, FeatureMap
 from .intervals import around
 from .moments import EXAMPLE_STREAM
@@ -54,7 +54,7 @@ class Correlation(Covariance):
         found = rounded(found, errors)
         found[hidden] = math.nan
         shown = _plain(errors, hidden)
-        model = CorrelationModel(features, found, np.zeros(0), **common(moments, shown))
+        model = CorrelationModel(features, found, **common(moments, shown))
         values = _plain(found, hidden)
         return Answer(model, shown, lambda level: around(values, shown, level, (-1.0, 1.0)))
 
@@ -82,7 +82,7 @@ def _plain(table: F64, hidden: Any) -> list[list[float | None]]:
     return [[None if gone else number for number, gone in zip(*row, strict=True)] for row in rows]
 
 
-class CorrelationModel(CovarianceModel):
+class CorrelationModel(PairModel):
     """``matrix`` has the correlations of `feature_names`; NaN (None in plain data) where one is not known."""
 
     kind: ClassVar[str] = "correlation"

@@ -19,6 +19,7 @@ from .intervals import around
 from .model import Model
 from .moments import EXAMPLE_STREAM, Moments
 from .noisy_moments import LEAST, ONE, NoisyMoments, rounded, shortened
+from .plain_parts import array_of, list_of
 from .products import Shares
 
 # Of a feature that is spread evenly between -1 and 1.
@@ -69,7 +70,7 @@ class Covariance(Moments):
         means = features.middles + factor * moments.means
         spread = moments.deviation / math.sqrt(2) / (ONE * moments.records)
         off = np.hypot(spread, moments.means * moments.count_deviation / moments.records) * factor
-        model = CovarianceModel(features, rounded(matrix, errors), rounded(means, off), **common(moments, errors))
+        model = CovarianceModel(features, rounded(matrix, errors), means=rounded(means, off), **common(moments, errors))
         return Answer(model, errors.tolist(), lambda level: around(model.matrix.tolist(), errors.tolist(), level))
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
@@ -107,28 +108,44 @@ def covariances(moments: NoisyMoments) -> tuple[F64, F64]:
     return products - outer, moments.deviation / records * np.sqrt(own + through_means + through_count)
 
 
-class CovarianceModel(Model):
+class PairModel(Model):
+    """``matrix`` has a number for each pair of `feature_names`."""
+
+    keys: ClassVar[tuple[str, ...]] = ("features", "matrix")
+    reach: ClassVar[Fraction] = WHOLE_REACH
+
+    def __init__(self, features: FeatureMap, matrix: F64, **shared: Any) -> None:
+        super().__init__(features, **shared)
+        self.matrix = matrix
+
+    def _parts(self) -> dict[str, Any]:
+        return {"features": list(self.features.names), "matrix": _without_nan(self.matrix)}
+
+    @classmethod
+    def _of_parts(cls, parts: Mapping[str, Any], features: FeatureMap, shared: Mapping[str, Any]) -> Self:
+        list_of(parts["features"], features.names, "features")
+        matrix = array_of(parts["matrix"], (features.width, features.width), "matrix", gaps=True)
+        return cls(features, matrix, **shared)
+
+
+class CovarianceModel(PairModel):
     """``matrix`` has the covariances of `feature_names`, in the units of their columns, and ``means`` their means."""
 
     kind: ClassVar[str] = "covariance"
     keys: ClassVar[tuple[str, ...]] = ("features", "means", "matrix")
-    reach: ClassVar[Fraction] = WHOLE_REACH
 
-    def __init__(self, features: FeatureMap, matrix: F64, means: F64, **shared: Any) -> None:
-        super().__init__(features, **shared)
-        self._matrix, self.means = matrix, means
-
-    @property
-    def matrix(self) -> F64:
-        return self._matrix
+    def __init__(self, features: FeatureMap, matrix: F64, *, means: F64, **shared: Any) -> None:
+        super().__init__(features, matrix, **shared)
+        self.means = means
 
     def _parts(self) -> dict[str, Any]:
-        return {"features": list(self.features.names), "means": self.means, "matrix": _without_nan(self.matrix)}
+        found = super()._parts()
+        return {"features": found["features"], "means": self.means, "matrix": found["matrix"]}
 
     @classmethod
     def _of_parts(cls, parts: Mapping[str, Any], features: FeatureMap, shared: Mapping[str, Any]) -> Self:
-        matrix = np.array(parts["matrix"], dtype=np.float64).reshape(features.width, features.width)
-        return cls(features, matrix, np.array(parts["means"], dtype=np.float64), **shared)
+        means = array_of(parts["means"], (features.width,), "means")
+        return super()._of_parts(parts, features, {**shared, "means": means})
 
 
 def _without_nan(matrix: F64) -> list[list[float | None]]:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import F64, I64
+from ...checks import integer
 from ...errors import InputError
 from ...messages import mismatch
 from ...schema import Boolean, Category, Field, Integer, Number, Schema, Vector, field_of
@@ -30,6 +31,7 @@ from .scaled_columns import ONE, scaled_columns
 BITS = 12
 LENGTH = 1 << BITS
 MOST, DEFAULT_MOST = 1024, 512
+MOST_KNOTS = 64
 USUAL_REACH = Fraction(4, 5)
 WHOLE_REACH = Fraction(1)
 
@@ -125,3 +127,13 @@ def selected(fields: Mapping[str, Field], data: Any) -> Any:
 def clipping(field: Field) -> Field:
     """The same field, which moves what is out of bounds to the bound and refuses missing values."""
     return field.replace(missing="error", **({"clip": True} if "clip" in field.parameters() else {}))
+
+
+def checked_knots(knots: int) -> int:
+    """
+    >>> checked_knots(1)
+    Traceback (most recent call last):
+    retroact.errors.InputError: expected 0, or 2 to 64 knots, got 1 - at knots
+    """
+    integer(knots, "knots", least=0, most=MOST_KNOTS, expected=f"0, or 2 to {MOST_KNOTS} knots")
+    return integer(knots, "knots", least=0 if knots == 0 else 2, expected=f"0, or 2 to {MOST_KNOTS} knots")

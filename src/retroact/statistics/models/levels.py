@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from ...arrays import I64
 from ...checks import integer
 from ...errors import InputError
+from ...messages import exact_text
 from ...schema import Boolean, Category, Field, Integer, Number, Schema, field_of
 from ...schema.numbers import LARGEST
 from .class_scores import classes_of
@@ -28,22 +30,32 @@ class Levels:
     def __init__(self, fields: Mapping[str, Field], bins: int) -> None:
         self.fields, self.bins = dict(fields), bins
         self.names = {name: self._named(name, field) for name, field in self.fields.items()}
+        if len({*self.flat}) < len(self.flat):
+            raise InputError("expected columns whose levels have different names", place="columns")
 
     @classmethod
     def of(cls, schema: Schema, names: tuple[str, ...], bins: int) -> Levels:
         kinds = Category, Boolean, Number, Integer
         return cls({name: field_of(schema, name, *kinds, place="columns") for name in names}, bins)
 
+    @property
+    def flat(self) -> list[str]:
+        """The names of all levels of all columns, as tables have them."""
+        return [level_name(column, level) for column, levels in self.names.items() for level in levels]
+
     def _named(self, name: str, field: Field) -> tuple[str, ...]:
         if isinstance(field, Category | Boolean):
             return tuple("true" if one is True else "false" if one is False else str(one) for one in classes_of(field))
         if max(abs(field.lower), abs(field.upper)) > LARGEST:
             raise InputError(f"expected {name} with bounds below 2^53 steps", place="columns")
-        span = field.upper - field.lower + 1
+        span, bins = field.upper - field.lower + 1, self._bins(field)
         # the first value of bin b is the least k with k * bins >= b * span
-        firsts = [field.lower - (-place * span // self.bins) for place in range(self.bins + 1)]
-        ends = [(float(one * field.step), float((after - 1) * field.step)) for one, after in pairwise(firsts)]
-        return tuple(f"{low:g}..{high:g}" for low, high in ends)
+        firsts = [field.lower - (-place * span // bins) for place in range(bins + 1)]
+        return tuple(range_name(one * field.step, (after - 1) * field.step) for one, after in pairwise(firsts))
+
+    def _bins(self, field: Field) -> int:
+        """None is empty."""
+        return min(self.bins, int(field.upper - field.lower + 1))
 
     def codes(self, columns: Mapping[str, I64]) -> list[I64]:
         """The number of the level of each record, column by column; a number times the bins is below 2^64 / 2."""
@@ -51,7 +63,7 @@ class Levels:
         for name, field in self.fields.items():
             values = columns[name]
             if not isinstance(field, Category | Boolean):
-                values = (values - field.lower) * self.bins // (field.upper - field.lower + 1)
+                values = (values - field.lower) * self._bins(field) // (field.upper - field.lower + 1)
             found.append(values)
         return found
 
@@ -64,6 +76,21 @@ class Levels:
 
     def to_plain(self) -> dict[str, Any]:
         return {"fields": {name: field.spec() for name, field in self.fields.items()}, "bins": self.bins}
+
+
+def range_name(low: Fraction, high: Fraction) -> str:
+    """Exact: with six digits where they are enough for both ends.
+
+    >>> range_name(Fraction(5, 2), Fraction(10**6)), range_name(Fraction(10**6), Fraction(10**6 + 1))
+    ('2.5..1e+06', '1000000..1000001')
+    """
+    short = [f"{float(end):g}" for end in (low, high)]
+    right = [Fraction(text) for text in short] == [low, high]
+    return "..".join(short if right else map(exact_text, (low, high)))
+
+
+def level_name(column: str, level: str) -> str:
+    return f"{column}={level}"
 
 
 def checked_bins(bins: int) -> int:

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Self
 import msgspec
 import numpy as np
 
-from ...arrays import F64
 from ...errors import InputError
 from ...messages import check_keys, hint, show
-from ...schema import Field, Schema
-from .feature_map import USUAL_REACH, FeatureMap
+from ...schema import Schema
+from .feature_map import MOST, USUAL_REACH, FeatureMap, checked_knots
+from .plain_parts import number_of, texts_of
 
 VERSION = 1
 
@@ -63,8 +63,9 @@ class Model(ABC):
     def _of_parts(cls, parts: Mapping[str, Any], features: Any, shared: Mapping[str, Any]) -> Self: ...
 
     @classmethod
-    def _mapped(cls, fields: Mapping[str, Field], options: Any) -> Any:
-        return FeatureMap(fields, knots=options, reach=cls.reach)
+    def _mapped(cls, schema: Schema, options: Any) -> Any:
+        """Its map of these fields; ``options`` are its `inputs`."""
+        return FeatureMap.of(schema, (*schema.fields,), MOST, knots=checked_knots(options), reach=cls.reach)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -113,11 +114,11 @@ def load_model(data: Any) -> Model:
 def _loaded(cls: type[Model], data: Mapping[str, Any]) -> Model:
     needed = ("model", "version", "fields", cls.inputs, *cls.keys, "records", "error", "notes")
     check_keys(data, needed, "", needed)
-    fields = Schema.from_spec(data["fields"], place="fields").fields
+    schema = Schema.from_spec(data["fields"], place="fields")
+    records, notes = number_of(data["records"], "records"), texts_of(data["notes"], "notes")
     try:
-        features = cls._mapped(fields, data[cls.inputs])
-        shared = {"records": data["records"], "notes": tuple(data["notes"]), "error": data["error"]}
-        return cls._of_parts(data, features, shared)
+        features = cls._mapped(schema, data[cls.inputs])
+        return cls._of_parts(data, features, {"records": records, "notes": notes, "error": data["error"]})
     except (TypeError, ValueError, KeyError) as error:
         if isinstance(error, InputError):
             raise
@@ -128,9 +129,3 @@ def _listed(part: Any) -> Any:
     if isinstance(part, np.ndarray):
         return part.tolist()
     return part
-
-
-def one_number_each(values: Mapping[str, Any], names: tuple[str, ...], place: str) -> F64:
-    """The numbers of a mapping, in the order of these names."""
-    check_keys(values, names, place, names)
-    return np.array([float(values[name]) for name in names])

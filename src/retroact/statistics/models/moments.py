@@ -23,10 +23,9 @@ from ...schema import Rows, Schema
 from ...schema.field import field_name, field_names, one_or_list
 from ..grant import Demand, Layout, StreamTerms
 from ..linear import Contributions, Linear
-from .feature_map import DEFAULT_MOST, MOST, USUAL_REACH, FeatureMap
+from .feature_map import DEFAULT_MOST, MOST, USUAL_REACH, FeatureMap, checked_knots
 from .products import ClassTarget, NumberTarget, Products, Shares
 
-MOST_KNOTS = 64
 # Second moments need Gaussian noise.
 EXAMPLE_STREAM = {"delta": 1e-6}
 
@@ -101,13 +100,3 @@ class WithTarget(Moments):
         self.target, self.knots = field_name(target), checked_knots(knots)
         if self.target in self.columns:
             raise InputError(f"expected a target that is not one of the columns, got {target!r}", place="target")
-
-
-def checked_knots(knots: int) -> int:
-    """
-    >>> checked_knots(1)
-    Traceback (most recent call last):
-    retroact.errors.InputError: expected 0, or 2 to 64 knots, got 1 - at knots
-    """
-    integer(knots, "knots", least=0, most=MOST_KNOTS, expected=f"0, or 2 to {MOST_KNOTS} knots")
-    return integer(knots, "knots", least=0 if knots == 0 else 2, expected=f"0, or 2 to {MOST_KNOTS} knots")

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...arrays import F64, I64
 from ...errors import InputError
-from ...messages import check_keys
 from ...schema import Field, Rows, Schema
 from ...schema.field import field_name, field_names, one_or_list
 from ..answer import Answer, Noisy
@@ -19,10 +18,11 @@ from ..answer_rows import AnswerRows
 from ..grant import Layout
 from ..linear import Contributions, Linear
 from ..statistic import Example
-from .class_scores import PRIORS, ClassModel, ClassRows, probabilities, target_of
+from .class_scores import PRIORS, ClassModel, ClassRows, classes_of, classes_target, probabilities
 from .classifier import no_interval
-from .levels import Levels, checked_bins
+from .levels import Levels, checked_bins, level_name
 from .noisy_moments import LEAST, rounded
+from .plain_parts import array_of, mapping_of, table_of
 from .products import ClassTarget
 
 # The most counts: of all levels in all classes.
@@ -31,7 +31,8 @@ MOST_COUNTS = 1 << 18
 
 class CategoricalNB(Linear):
     """The class ``target`` from counts of the levels of ``columns`` within each class, as if columns were independent
-    there: categories, true or false, and numbers in that many ``bins`` of equal width. It works with delta = 0.
+    there: categories, true or false, and numbers in that many ``bins`` of equal width (at most one for each value). It
+    works with delta = 0.
 
     **Privacy.** With F columns a record adds 1 to the count of its class, and 1 to that of its level in its class for
     each column: F + 1 ones. More levels and classes cost nothing.
@@ -172,17 +173,19 @@ class CategoricalNBModel(ClassModel):
         return {**self._target_plain(), "priors": self.priors, "probabilities": self.probabilities}
 
     @classmethod
-    def _mapped(cls, fields: Mapping[str, Field], options: Any) -> Levels:
-        return Levels(fields, options)
+    def _mapped(cls, schema: Schema, options: Any) -> Levels:
+        return Levels.of(schema, (*schema.fields,), checked_bins(options))
 
     @classmethod
     def _of_parts(cls, parts: Mapping[str, Any], features: Any, shared: Mapping[str, Any]) -> Self:
-        tables = {}
-        for name, levels in features.names.items():
-            given = parts["probabilities"][name]
-            check_keys(given, levels, f"probabilities.{name}", levels)
-            tables[name] = np.array([given[level] for level in levels], dtype=np.float64).T
-        return cls(features, *target_of(parts), np.array(parts["priors"], dtype=np.float64), tables, **shared)
+        target, field = classes_target(parts)
+        size = len(classes_of(field))
+        given = mapping_of(parts["probabilities"], [*features.names], "probabilities")
+        tables = {
+            name: table_of(given[name], levels, size, f"probabilities.{name}").T
+            for name, levels in features.names.items()
+        }
+        return cls(features, target, field, array_of(parts["priors"], (size,), "priors"), tables, **shared)
 
 
 class LevelRows(ClassRows):
@@ -190,5 +193,5 @@ class LevelRows(ClassRows):
 
     def rows(self, value: Any, error: Any, interval: Any) -> Any:
         tables = value[self._table].items()
-        flat = {f"{name}={level}": each for name, levels in tables for level, each in levels.items()}
+        flat = {level_name(name, level): each for name, levels in tables for level, each in levels.items()}
         return super().rows({**value, self._table: flat}, error, interval)

@@ -13,11 +13,12 @@ from ...schema import Field, Schema
 from ..answer import Answer, Noisy
 from ..answer_rows import AnswerRows
 from ..statistic import Example
-from .class_scores import ClassModel, ClassRows, by_feature, of_features, scaled, target_of
+from .class_scores import ClassModel, ClassRows, by_feature, classes_of, classes_target, scaled
 from .classifier import ClassStatistic, no_interval, warnings_of
 from .discriminant import ClassMeans
 from .feature_map import FeatureMap
 from .noisy_moments import ONE, NoisyMoments, rounded
+from .plain_parts import array_of, table_of
 from .products import Shares
 
 COUNTS = "(count)"
@@ -93,5 +94,7 @@ class NearestMeanModel(ClassModel):
 
     @classmethod
     def _of_parts(cls, parts: Mapping[str, Any], features: FeatureMap, shared: Mapping[str, Any]) -> Self:
-        means = of_features(features, parts["means"], "means")
-        return cls(features, *target_of(parts), np.array(parts["counts"], dtype=np.float64), means, **shared)
+        target, field = classes_target(parts)
+        size = len(classes_of(field))
+        means = table_of(parts["means"], features.names, size, "means")
+        return cls(features, target, field, array_of(parts["counts"], (size,), "counts"), means, **shared)

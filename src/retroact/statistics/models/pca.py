@@ -24,6 +24,7 @@ from .intervals import around
 from .model import Model
 from .moments import EXAMPLE_STREAM, Moments
 from .noisy_moments import ONE, NoisyMoments, rounded, shortened
+from .plain_parts import array_of, list_of
 from .products import Shares
 
 
@@ -143,9 +144,13 @@ class PCAModel(Model):
 
     @classmethod
     def _of_parts(cls, parts: Mapping[str, Any], features: FeatureMap, shared: Mapping[str, Any]) -> Self:
-        components = np.array(parts["components"], dtype=np.float64).reshape(-1, features.width)
-        rest = (np.array(parts[name], dtype=np.float64) for name in ("variances", "means"))
-        return cls(features, components, *rest, **shared)
+        list_of(parts["features"], features.names, "features")
+        if not isinstance(parts["components"], list | tuple):
+            raise mismatch("a list of components", parts["components"], "components")
+        k, width = len(parts["components"]), features.width
+        components = array_of(parts["components"], (k, width), "components")
+        variances, means = (array_of(parts[name], (size,), name) for name, size in (("variances", k), ("means", width)))
+        return cls(features, components, variances, means, **shared)
 
 
 class ComponentRows(AnswerRows):

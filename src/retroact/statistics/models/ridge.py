@@ -10,16 +10,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ...arrays import F64
-from ...schema import Field, Schema
+from ...schema import Boolean, Field, Integer, Number, Schema
 from ..answer import Answer, Noisy
 from ..answer_rows import AnswerRows, Row, part_of
 from ..statistic import Example
 from .exact import product
 from .feature_map import LENGTH, FeatureMap
 from .intervals import around
-from .model import Model, one_number_each
+from .model import Model
 from .moments import EXAMPLE_STREAM, WithTarget
 from .noisy_moments import LEAST, ONE, SPREAD, NoisyMoments, radius, rounded, shortened
+from .plain_parts import mapping_of, number_of, target_of
 from .products import NumberTarget, Shares
 
 INTERCEPT_NAME = "(intercept)"
@@ -228,11 +229,12 @@ class RidgeModel(Model):
 
     @classmethod
     def _of_parts(cls, parts: Mapping[str, Any], features: FeatureMap, shared: Mapping[str, Any]) -> Self:
-        slopes = one_number_each(parts["coefficients"], features.names, "coefficients")
-        target = parts["target"]
-        field = Field.from_spec(target["field"], "target.field")
-        return cls(features, target["name"], field, float(parts["intercept"]), slopes,
-                   r_squared=parts["r_squared"], **shared)  # fmt: skip
+        given = mapping_of(parts["coefficients"], features.names, "coefficients")
+        slopes = np.array([number_of(given[name], f"coefficients.{name}") for name in features.names])
+        explained = parts["r_squared"]
+        explained = None if explained is None else number_of(explained, "r_squared")
+        target = target_of(parts["target"], Number, Integer, Boolean)
+        return cls(features, *target, number_of(parts["intercept"], "intercept"), slopes, r_squared=explained, **shared)
 
 
 class CoefficientRows(AnswerRows):

@@ -27,6 +27,7 @@ import numpy as np
 
 from ...arrays import F64, I64
 from ...errors import InputError
+from ...messages import exact_text
 from ...schema import Boolean, Category, Field, Vector
 from ...schema.numbers import LARGEST
 
@@ -109,9 +110,9 @@ def _number(name: str, field: Field, knots: int) -> ScaledColumns:
     if not knots:
         return ScaledColumns((name,), Fraction(1), (middle,), (scale,), partial(_of_numbers, centre))
     distance = Fraction(field.upper - field.lower, knots - 1)
-    places = [float((field.lower + place * distance) * field.step) for place in range(knots)]
+    places = [(field.lower + place * distance) * field.step for place in range(knots)]
     return ScaledColumns(
-        (name, *(f"{name}~{place:g}" for place in places)),
+        (name, *(f"{name}~{place}" for place in told_apart(places))),
         2 - Fraction(1, knots),
         (middle, *[1 / knots] * knots),
         (scale, *[1.0] * knots),
@@ -119,6 +120,19 @@ def _number(name: str, field: Field, knots: int) -> ScaledColumns:
         slice(1, knots + 1),
         2,
     )
+
+
+def told_apart(places: list[Fraction]) -> list[str]:
+    """Different numbers as different texts: six digits, or as many as it takes.
+
+    >>> told_apart([Fraction(0), Fraction(10, 3)]), told_apart([Fraction(5_000_000), Fraction(15_000_010, 3)])
+    (['0', '3.33333'], ['5000000', '5000003'])
+    """
+    for digits in range(6, 18):
+        texts = [f"{float(place):.{digits}g}" for place in places]
+        if len({*texts}) == len(places):
+            return texts
+    return [exact_text(place) for place in places]
 
 
 def _levels(name: str, field: Category) -> ScaledColumns:
