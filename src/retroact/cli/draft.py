@@ -48,6 +48,7 @@ _ROLES = {
     "time": "when it happened: decides its round",
     "op": "what a row does: add, delete, ...",
 }
+_WITHOUT = {"id": "every row is another record", "subject": "nobody can be erased"}
 
 
 def draft(proposal: Proposal, choices: Mapping[str, Any], *, declared: bool, events: bool = False) -> str:
@@ -64,8 +65,11 @@ def draft(proposal: Proposal, choices: Mapping[str, Any], *, declared: bool, eve
     if not events:
         lines += ["", "[columns]"]
         lines += [_line(role, quoted(name), _ROLES[role]) for role, name in proposal.roles.items()]
-        if "subject" not in proposal.roles:
-            lines += [_line("# subject", '"COLUMN"', f"{_ROLES['subject']}; without one, nobody can be erased")]
+        lines += [
+            _line(f"# {role}", '"COLUMN"', f"{_ROLES[role]}; without one, {without}")
+            for role, without in _WITHOUT.items()
+            if role not in proposal.roles
+        ]
         if not declared:
             lines += [_line("# na_values", '["NA"]', "texts in CSV that mean a missing value")]
         ignored = ", ".join(map(quoted, (*proposal.ignored, *proposal.others)))

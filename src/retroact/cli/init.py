@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from ..errors import InputError
-from ..feeds.header import FileHeader, header_of
+from ..feeds.header import FileHeader, Kind, header_of
 from ..files import AtomicFile, is_pipe_or_device, os_errors
 from ..messages import hint, show
+from ..store.targets import check_targets, identity, kind_of
 from .console import plural, say
 from .draft import draft
 from .gaps import gaps_in
@@ -19,6 +21,7 @@ from .proposal import Proposal, proposed
 from .questions import Questions
 from .specification import DEFAULT_FILE
 
+NUMBERS = "1234.5"
 FORMS_OF_TIMES = "2026-12-31 or 2026-12-31T23:59:59Z"
 
 
@@ -29,6 +32,9 @@ def init(
     publish: Annotated[list[str] | None, option("Publish a statistic of this column; repeatable.", "COLUMN")] = None,
     out: Annotated[Path, option("Where to write the specification.", "FILE")] = DEFAULT_FILE,
     overwrite: Annotated[bool, flag("Replace an existing file.")] = False,
+    named: Annotated[
+        bool, flag("The first line has names, though they look like values, such as years.", "--header")
+    ] = False,
     no_questions: Annotated[bool, flag("Leave all choices open, also on a terminal.")] = False,
 ) -> None:
     """Write a specification for a file: which columns are id, subject and time, and what could be published.
@@ -42,10 +48,14 @@ def init(
       retroact init orders.csv
       retroact init orders.parquet --subject customer --publish amount --out orders.toml
     """
+    if overwrite and kind_of(out) != "a specification":
+        check_targets([("--out", out)], used={"file that is described": Path(file)})
+    elif identity(out) == identity(Path(file)):
+        raise InputError("expected another file than the one that is described", place="--out", source=str(out))
     replaceable = overwrite or is_pipe_or_device(out)
     if out.exists() and not replaceable:
         raise InputError("this file exists: expected --overwrite, or another name with --out", source=str(out))
-    header = header_of(file)
+    header = header_of(file, named=named)
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not no_questions
     found = _with_options(proposed(header), header, roles.table, publish)
     questions = Questions(input)
@@ -56,11 +66,18 @@ def init(
     _write(text, out, replaceable)
     left = len(gaps_in(text))
     gaps = f"{plural(left, 'gap')} to fill in (search for FILL IN)" if left else "nothing left to fill in"
-    own = "" if out == DEFAULT_FILE else f"{out} "
-    say(f"{out}: {gaps}. Then: retroact check {own}{file}", err=True)
-    timed = found.roles.get("time")
-    if timed and header.columns.get(timed) == "text":
-        say(f"note: {show(timed)} does not look like {FORMS_OF_TIMES}: a run refuses times in another form", err=True)
+    own = [] if out == DEFAULT_FILE else [str(out)]
+    say(f"{out}: {gaps}. Then: {shlex.join(['retroact', 'check', *own, file])}", err=True)
+    for name in [name for name, kind in header.columns.items() if _is_odd(name, kind, found, header)]:
+        kind, form = ("numbers", NUMBERS) if header.columns[name] == "number" else ("times", FORMS_OF_TIMES)
+        say(f"note: {show(name)} does not look like {form}: a run refuses {kind} in another form", err=True)
+
+
+def _is_odd(name: str, kind: Kind, found: Proposal, header: FileHeader) -> bool:
+    """Whether a column that is used has values in a form that a run refuses."""
+    if found.roles.get("time") == name:
+        return kind == "text" or name in header.odd
+    return name in header.odd and name in found.fields
 
 
 def _with_options(

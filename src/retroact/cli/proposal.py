@@ -23,6 +23,10 @@ _PEOPLE = _words(
     "account buyer client customer donor driver employee guest household member owner participant passenger patient "
     "person player pupil resident respondent rider seller student subject subscriber user visitor voter worker"
 )
+_DOCUMENTS = _words(
+    "bill booking case claim contract document incident invoice order payment receipt record request shipment ticket "
+    "transaction visit"
+)
 _ABOUT_PEOPLE = _IDS | _NUMBERS | _words("code email hash login mail name")
 _TIMES = _words("at created date datetime day epoch event happened hour occurred time timestamp ts when")
 _MOMENTS = _words("created date happened occurred time")
@@ -107,7 +111,10 @@ def _roles(columns: Mapping[str, Kind]) -> dict[str, str]:
     take("subject", [name for name in people if {*left[name][0]} & _IDS], people)
     ids = [name for name, (parts, _) in left.items() if _is_id(parts) and not {*parts} & _PEOPLE]
     numbered = [name for name, (parts, _) in left.items() if parts in (["rownames"], ["index"], ["unnamed", "0"])]
-    take("id", [name for name in ids if len(left[name][0]) == 1], ids, numbered)
+    papers = [
+        name for name, (parts, _) in left.items() if {*parts[:-1]} & _DOCUMENTS and {*parts[-1:]} & (_NUMBERS | _CODES)
+    ]
+    take("id", [name for name in ids if len(left[name][0]) == 1], ids, papers, numbered)
     moments = [name for name, (_, kind) in left.items() if kind in ("time", "date")]
     named = [
         name

@@ -31,9 +31,18 @@ class Questions:
     """Asks with ``ask``, which shows a prompt and returns a line."""
 
     def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+        self._answer: Ask | None = ask
         self.choices: dict[str, str] = {}
         """What was chosen, by path, as TOML."""
+
+    def _ask(self, prompt: str) -> str:
+        """An answer; after the end of the input (Ctrl-D) the usual one, so that those given are not lost."""
+        try:
+            return "" if self._answer is None else self._answer(prompt)
+        except EOFError:
+            self._answer = None
+            say("\nnote: no more answers: what is left takes what is in brackets, or stays open", err=True)
+            return ""
 
     def proposal(self, found: Proposal, columns: Mapping[str, Kind], *, roles: bool) -> Proposal:
         """Which columns have which role, and which are published."""

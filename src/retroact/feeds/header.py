@@ -3,6 +3,9 @@
 Parquet and Arrow files declare types. CSV and JSON lines do not: there the type is a guess, from what most cells of the
 first rows look like, and it is coarse on purpose. Whether numbers are whole, how large they are, whether values are
 missing or which texts there are is data, and does not show: nine cells in ten decide, so one record does not.
+
+The names in the first line of CSV are taken for names unless they look like values: a file without a header would
+otherwise give its first record away.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import InputError
+from ..messages import show
 from ..schema import Integer, Schema
 from ..stream.columns import Columns
 from .batch import EVERY_RECORD
@@ -37,6 +41,11 @@ _CELLS: dict[Kind, re.Pattern[str]] = {
     "date": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
     "boolean": re.compile(r"true|false", re.I),
 }
+_ODD: dict[Kind, re.Pattern[str]] = {
+    "number": re.compile(r"[+-]?[$€£¥]?\s?[+-]?\d{1,3}([.,' \u00a0\u202f]?\d{3})*([.,]\d+)?\s?[$€£¥%]?"),
+    "time": re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d\d)(\D.*)?|\d{4}([./])\d{1,2}\4\d{1,2}(\D.*)?", re.ASCII),
+}
+"""Forms that a run refuses, since they can be read in more than one way."""
 _ARROW: dict[Kind, re.Pattern[str]] = {
     "integer": re.compile(r"u?int\d+"),
     "number": re.compile(r"(half)?float|double|decimal.*"),
@@ -46,6 +55,19 @@ _ARROW: dict[Kind, re.Pattern[str]] = {
     "text": re.compile(r"(large_)?(string|utf8)(_view)?"),
     "vector": re.compile(r"fixed_size_list<\w+: (float|double)[^>]*>\[(\d+)\]"),
 }
+_VALUE = re.compile(
+    r"[\W\d_]*\d[\W\d_]*"  # digits and signs: a number, a date, a time, a sum of money, a telephone number
+    r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}(T|\b).*|\d{1,2}:\d\d.*|\d{1,2}\W(MONTHS)\w*\W\d+.*|(MONTHS)\w* \d{1,2}, ?\d{4}.*"
+    r"|[^@\s]+@[^@\s]+|\w+://.*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|true|false".replace(
+        "MONTHS", "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+    ),
+    re.I | re.DOTALL,
+)
+"""What is hardly the name of a column."""
+NO_NAMES = (
+    "a file without a header needs a line with the names of its columns above the first row. If these are names, such "
+    "as years: --header"
+)
 _WORDS = re.compile(r"dictionary<values=(\w+)")
 
 
@@ -58,10 +80,13 @@ class FileHeader:
     """Whether the types are declared, and not a guess."""
     events: bool = False
     """Whether the file has native events, whose keys say what is id and subject."""
+    odd: frozenset[str] = frozenset()
+    """Columns of numbers or times in a form that a run refuses."""
 
 
-def header_of(path: str) -> FileHeader:
-    """Read the header, and the first rows where types are a guess.
+def header_of(path: str, *, named: bool = False) -> FileHeader:
+    """Read the header, and the first rows where types are a guess. A first line of CSV that looks like data is refused,
+    unless it is said to have the names (``named``).
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -78,12 +103,36 @@ def header_of(path: str) -> FileHeader:
     with open_source(os.fspath(path)) as source:
         if source.format == "CSV":
             names, columns = CsvFile(source, schema, options).look()
-            found = FileHeader(dict(zip(names, map(_guessed, columns), strict=True)), False)
+            if not named:
+                _require_names(names, columns, source.name)
+            kinds = dict(zip(names, map(_guessed, columns), strict=True))
+            found = FileHeader({name: kind for name, (kind, _) in kinds.items()}, False, odd=_odd_ones(kinds))
         else:
             found = _of_rows(JsonLines(source, schema, options).look())
     if not found.columns:
         raise InputError("expected a file with columns, got none", source=source.name)
     return found
+
+
+def _require_names(names: Sequence[str], columns: Sequence[Sequence[str]], source: str) -> None:
+    for place, (name, cells) in enumerate(zip(names, columns, strict=True)):
+        what = show(name)
+        if not name.strip():
+            # programs leave the name of row numbers empty, and end lines with a delimiter
+            odd = place > 0 and any(cells)
+        elif name in cells:
+            odd, what = True, f"{what}, which is a value of its column too"
+        else:
+            odd = name in _EMPTY or _VALUE.fullmatch(name.strip()) is not None
+        if odd:
+            raise InputError(
+                expected="the names of the columns in the first line",
+                found=what,
+                source=source,
+                row=1,
+                unit="line",
+                hint=NO_NAMES,
+            )
 
 
 def _declared(type: str) -> Kind:
@@ -96,22 +145,36 @@ def _declared(type: str) -> Kind:
     return next((kind for kind, pattern in _ARROW.items() if pattern.fullmatch(name)), "other")
 
 
-def _guessed(cells: Iterable[Any]) -> Kind:
-    """
+def _guessed(cells: Iterable[Any]) -> tuple[Kind, bool]:
+    """What most cells are, and whether most of these are in a form that a run refuses.
+
     >>> _guessed(["1", "2.5", "NA"]), _guessed(["2026-01-01"]), _guessed([True, None]), _guessed(["x", "1"])
-    ('number', 'date', 'boolean', 'text')
+    (('number', False), ('date', False), ('boolean', False), ('text', False))
+    >>> _guessed(["41,39", "7"]), _guessed(["31.12.2026 10:00", "3.1.2026"])
+    (('number', True), ('time', True))
     """
     found = Counter(_kind_of(cell) for cell in cells if cell is not None and cell not in _EMPTY)
-    kind, count = found.most_common(1)[0] if found else ("text", 0)
-    return kind if count >= SHARE * found.total() else "text"
+    kinds: Counter[Kind] = Counter()
+    for (kind, _), count in found.items():
+        kinds[kind] += count
+    kind, count = kinds.most_common(1)[0] if kinds else ("text", 0)
+    return (kind, found[kind, True] > 0.1 * count) if count >= SHARE * found.total() else ("text", False)
 
 
-def _kind_of(cell: Any) -> Kind:
+def _odd_ones(columns: Mapping[str, tuple[Kind, bool]]) -> frozenset[str]:
+    return frozenset(name for name, (_, odd) in columns.items() if odd)
+
+
+def _kind_of(cell: Any) -> tuple[Kind, bool]:
     if isinstance(cell, str):
-        return next((kind for kind, pattern in _CELLS.items() if pattern.fullmatch(cell)), "text")
+        usual = next((kind for kind, pattern in _CELLS.items() if pattern.fullmatch(cell)), None)
+        if usual is not None:
+            return usual, False
+        odd = next((kind for kind, pattern in _ODD.items() if pattern.fullmatch(cell)), None)
+        return ("text", False) if odd is None else (odd, True)
     if isinstance(cell, bool):
-        return "boolean"
-    return "number" if isinstance(cell, int | float) else "other"
+        return "boolean", False
+    return "number" if isinstance(cell, int | float) else "other", False
 
 
 def _of_rows(values: Iterable[Any]) -> FileHeader:
@@ -124,7 +187,8 @@ def _of_rows(values: Iterable[Any]) -> FileHeader:
         if label is not None and label == first:
             rows.append(row_in(label, value))
     cells = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else ())}
-    return FileHeader({name: _guessed(map(_plain, column)) for name, column in cells.items()}, False, first == NATIVE)
+    kinds = {name: _guessed(map(_plain, column)) for name, column in cells.items()}
+    return FileHeader({name: kind for name, (kind, _) in kinds.items()}, False, first == NATIVE, _odd_ones(kinds))
 
 
 def _plain(value: Any) -> Any:
