@@ -90,7 +90,7 @@ def checked(source: str, spec: Specification, options: Options, roles: Roles, *,
             stream = Rehearsal(spec)
             with Progress(console_for("stderr"), feed.source.size, shown=shown) as progress:
                 feed.play(stream, after=lambda: progress.update(*feed.source.progress()), totals=totals)
-            accepted = [feed.delivery.held.again, *feed.delivery.clipped.found] if feed.delivery else []
+            accepted = [feed.delivery.held.again, *feed.delivery.moved.found] if feed.delivery else []
             others += [
                 (kind.place, f"{kind.count:,}", f"{kind.what} ({_rows(kind, unit)})") for kind in accepted if kind.count
             ]

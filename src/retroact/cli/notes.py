@@ -17,7 +17,7 @@ from ..feeds.readers.csv import CsvFile
 from ..feeds.totals import Missed, Totals
 from ..messages import show
 from ..stream import Durable, HorizonWarning, Specification, Stream, plan
-from ..stream.doubts import doubts
+from ..stream.doubts import coarse_steps, doubts
 from .console import console_for, message, plural
 from .plan import plan_table
 
@@ -70,6 +70,8 @@ class Notes:
         self.line(f"{horizon}; {expected.guarantee.text}")
         for doubt in doubts(spec, expected):
             self.line(f"warning: {doubt}")
+        for step in coarse_steps(spec):
+            self.line(f"note: {step}")
         self._aggregated(expected.guarantee, options.cut.contribution)
         if feed.delivery is not None:
             self._taken_up(feed.delivery.rounds.totals)

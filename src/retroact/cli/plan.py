@@ -11,7 +11,7 @@ import msgspec
 from ..errors import InputError
 from ..stream import Plan, solve
 from ..stream import plan as planned
-from ..stream.doubts import doubts
+from ..stream.doubts import coarse_steps, doubts
 from ..stream.plan import number
 from .console import console_for, message, say
 from .options import command, flag, option
@@ -49,7 +49,8 @@ def plan(
         found = {"weights": dict(result.weights)} if error else {}
         sys.stdout.write(msgspec.json.format(msgspec.json.encode({**result.to_dict(), **found})).decode() + "\n")
         return
-    for line in (asked.unread, *(f"warning: {doubt}" for doubt in doubts(spec, result))):
+    warnings = [f"warning: {doubt}" for doubt in doubts(spec, result)]
+    for line in (asked.unread, *warnings, *(f"note: {step}" for step in coarse_steps(spec))):
         if line is not None:
             say(line, err=True)
     console = console_for("stdout")

@@ -18,8 +18,8 @@ from ..stream import Stream
 from ..stream.door import names_of
 from ..stream.outcome import Outcome
 from .batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
-from .clipped import ClippedValues
 from .held_ids import HeldIds
+from .moved import MovedValues
 from .refusals import Refusals
 from .rounds import RoundCloser
 
@@ -41,8 +41,8 @@ class Delivery:
         """Where what is refused is noted; if absent, it is raised."""
         self.held = HeldIds()
         """Which ids hold a record, if refusals are noted."""
-        self.clipped = ClippedValues(stream.schema)
-        """Which values are out of bounds, if refusals are noted."""
+        self.moved = MovedValues(stream.schema)
+        """Which values are clipped or rounded, if refusals are noted."""
         self._constant = EVERY_RECORD in stream.schema.fields
 
     def reached(self) -> Position | None:
@@ -78,7 +78,7 @@ class Delivery:
         try:
             self._deliver(changes, position, delivered, None)
             self.held.note(changes)
-            self.clipped.note(changes.take(has_record(changes)))
+            self.moved.note(changes.take(has_record(changes)))
         except InputError as error:
             good = self._good(changes, refusals)
             parts = refusals.left(error, changes.numbers) if good.all() else [np.flatnonzero(good)]

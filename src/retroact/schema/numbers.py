@@ -183,6 +183,8 @@ class Number(Bounded):
         if size <= 0:
             raise mismatch("a step above 0", step, "step")
         super().__init__(low, high, size, clip=clip, missing=missing)
+        self.step_by_default = step is None
+        """Whether nobody chose the step. A specification holds it in any case."""
         self._scale = shortcut_scale(size)
 
     def _nearest(self, value: object, place: str) -> int:

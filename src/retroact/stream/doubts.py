@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+from ..messages import exact_text
+from ..schema import Number
 from ..statistics import Count, Mean, Statistic, Sum
 from .plan import Plan
 from .specification import Specification
 
+FINE = Fraction(1, 100)
+"""Values with more decimals than this are rare in wide bounds."""
 WEAKEST = 10.0
 """Above this epsilon a guarantee says little."""
 
@@ -35,6 +41,27 @@ def doubts(spec: Specification, expected: Plan) -> list[str]:
             found.append(
                 f"{name}: the noise drowns it: ± {width:,.3g} at 95 %, where about {spec.records:,} records (records=) "
                 f"give at most {whole:,.3g}. Better: a larger ε, fewer rounds, or fewer statistics"
+            )
+    return found
+
+
+def coarse_steps(spec: Specification) -> list[str]:
+    """Steps that nobody chose, and that may be coarser than the values.
+
+    >>> import retroact as ra
+    >>> wide = {"amount": ra.Number(0, 10000), "age": ra.Number(0, 120)}
+    >>> print(*coarse_steps(ra.Specification(wide, {"n": ra.Sum("amount")}, epsilon=1.0)))
+    amount is rounded to steps of 1, since no step is declared: intervals cover the noise, and not the rounding. For \
+finer values: step = 0.01 on the field (amount:0..10000:0.01 in an option)
+    """
+    found = []
+    for name, field in spec.schema.fields.items():
+        if isinstance(field, Number) and field.step_by_default and field.step > FINE:
+            bounds = "..".join(exact_text(bound * field.step) for bound in (field.lower, field.upper))
+            found.append(
+                f"{name} is rounded to steps of {exact_text(field.step)}, since no step is declared: intervals cover "
+                f"the noise, and not the rounding. For finer values: step = {exact_text(FINE)} on the field "
+                f"({name}:{bounds}:{exact_text(FINE)} in an option)"
             )
     return found
 
