@@ -13,7 +13,8 @@ from ..arrays import I64, Mask
 from ..errors import Place
 from ..messages import mismatch
 from ..schema.arrow import Column
-from ..schema.packed import Coded
+from ..schema.packed import Coded, Packed
+from ..schema.packed_texts import PackedTexts
 from ..texts import ABSENT, Texts
 
 ColumnReader = Callable[[list[Any]], list[Any]]
@@ -33,7 +34,7 @@ class ColumnValues:
     """
 
     values: Any
-    """An array, or texts in columns."""
+    """An array, texts in columns, or a packed column; that knows which of its values are missing, too."""
     present: Mask | None = None
     """None if all are."""
     words: Sequence[Any] | None = None
@@ -56,13 +57,16 @@ class ColumnValues:
 
     def take(self, rows: Any) -> ColumnValues:
         present = None if self.present is None else self.present[rows]
-        return ColumnValues(self.values[rows], None if present is None or present.all() else present, self.words)
+        values = self.values.take(rows) if isinstance(self.values, Packed) else self.values[rows]
+        return ColumnValues(values, None if present is None or present.all() else present, self.words)
 
     def there(self) -> Mask:
         return np.ones(len(self), np.bool_) if self.present is None else self.present
 
-    def column(self) -> Column | Coded:
+    def column(self) -> Column:
         """As the schema takes it, with None for a missing value."""
+        if isinstance(self.values, Packed):
+            return self.values
         if isinstance(self.values, Texts):
             return self.values.strings()
         if self.words is not None:
@@ -78,7 +82,7 @@ class ColumnValues:
     def listed(self) -> list[Any]:
         """Python values, with None for a missing one."""
         column = self.column()
-        if isinstance(column, Coded):
+        if isinstance(column, Packed):
             return column.values()
         return list(column.tolist()) if isinstance(column, np.ndarray) else list(column)
 
@@ -86,14 +90,17 @@ class ColumnValues:
         """Ids or subjects; whole numbers as their decimal text, where that is fast here."""
         if isinstance(self.values, Texts):
             return self.values
-        if self.words is None and self.present is None and self.values.dtype.kind in "iu":
+        if isinstance(self.values, PackedTexts):
+            return self.values.texts()
+        plain = self.words is None and self.present is None and isinstance(self.values, np.ndarray)
+        if plain and self.values.dtype.kind in "iu":
             return list(map(str, self.values.tolist()))
         return self.listed()
 
     def whole(self, place: str) -> I64:
         """Whole numbers, with any value for a missing one."""
         values, there = self.values, self.there()
-        plain = self.words is None and not isinstance(values, Texts)
+        plain = self.words is None and isinstance(values, np.ndarray)
         if plain and (values.dtype.kind == "i" or values.dtype in (np.uint8, np.uint16, np.uint32)):
             return np.asarray(values, np.int64)
         numbers: I64 = np.zeros(len(self), np.int64)
@@ -112,21 +119,28 @@ class ColumnValues:
         if len(texts) == len(parts):
             joined = Texts.concatenate(texts)
             return cls(joined, None if joined.complete else joined.lengths != ABSENT)
-        if texts:
+        packed = [part.values for part in parts if isinstance(part.values, Packed)]
+        if len(packed) == len(parts) and len({*map(type, packed)}) == 1:
+            return cls(type(packed[0]).concatenate(packed), _joined(parts))
+        if texts or packed:
             return cls.of([value for part in parts for value in part.listed()])
         same = all(part.words is parts[0].words for part in parts)
         plain = [part if same or part.words is None else part.decoded() for part in parts]
         kinds = {part.values.dtype for part in plain}
         if len(kinds) > 1 or len({part.values.shape[1:] for part in plain}) > 1:
             return cls.of([value for part in plain for value in part.listed()])
-        complete = all(part.present is None for part in plain)
-        present = None if complete else np.concatenate([part.there() for part in plain])
-        return cls(np.concatenate([part.values for part in plain]), present, plain[0].words)
+        return cls(np.concatenate([part.values for part in plain]), _joined(plain), plain[0].words)
 
     def decoded(self) -> ColumnValues:
         words = np.fromiter(self.words or (), object, len(self.words or ()))
         codes = self.values if self.present is None else np.where(self.present, self.values, 0)
         return ColumnValues(words[codes] if len(words) else np.full(len(codes), None, object), self.present)
+
+
+def _joined(parts: Sequence[ColumnValues]) -> Mask | None:
+    """Which values of all parts are present."""
+    complete = all(part.present is None for part in parts)
+    return None if complete else np.concatenate([part.there() for part in parts])
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import I64, U64, Mask
+from ..texts import ABSENT, Texts, places_of
 from .packed import Coded, EncodedColumn, Packed
 
 if TYPE_CHECKING:
@@ -54,8 +55,16 @@ class PackedTexts(Packed):
         present = None if self.present is None else self.present[rows]
         return type(self)(self.data, self.starts[rows], self.sizes[rows], present)
 
+    def own(self) -> Self:
+        """The same in bytes of their own, text after text."""
+        ends = np.cumsum(self.sizes)
+        data = padded(self.data[places_of(self.starts, self.sizes)])
+        return type(self)(data, ends - self.sizes + PAD, self.sizes, self.present)
+
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
+        # few of many bytes, such as one column of a file, would carry all of them along
+        parts = [part.own() if len(part.data) > 2 * (int(part.sizes.sum()) + PAD) else part for part in parts]
         begins = np.cumsum([0, *(len(part.data) for part in parts)]).tolist()
         starts = [part.starts + begin for part, begin in zip(parts, begins, strict=False)]
         whole = all(part.present is None for part in parts)
@@ -90,6 +99,11 @@ class PackedTexts(Packed):
                 return texts
         bounds = zip((ends - self.sizes - 1).tolist(), (ends - 1).tolist(), strict=True)
         return [content[begin:end].decode() for begin, end in bounds]
+
+    def texts(self) -> Texts:
+        """The same in words of their own, as names of records are kept."""
+        lengths = self.sizes if self.present is None else np.where(self.present, self.sizes, ABSENT)
+        return Texts.from_buffer(self.data, self.starts, lengths.astype(np.int32))
 
     def equal(self, word: bytes) -> Mask:
         """Which texts are this one."""
