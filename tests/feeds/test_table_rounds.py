@@ -213,7 +213,7 @@ def test_deletions_by_value_have_the_stamp_of_their_time():
 def test_grids_need_an_end_and_two_readings():
     with pytest.raises(InputError, match=r"a complete file on a grid needs its end \(--end\)"):
         play(rows({**A, "at": START}), time="at", grid=Grid(START, "1h"))
-    with pytest.raises(InputError, match="the same rows twice"):
+    with pytest.raises(InputError, match="the same rows in both readings"):
         play(rows({**A, "at": START}).to_reader(), time="at", grid=HOURS)
     with pytest.raises(InputError, match="all 2 rounds of the grid are closed"):
         play(late_rows(), at_round_three(), time="at", grid=Grid(START, "1h", START + 7200))

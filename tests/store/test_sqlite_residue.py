@@ -279,7 +279,7 @@ def test_pages_that_nobody_owns(tmp_path):
     path.write_bytes(content + bytes(100))
     assert residue(path) == []
     path.write_bytes(content + b"left")
-    assert [(r.kind, r.page, r.nonzero) for r in residue(path)] == [("behind the last page", 3, 4)]
+    assert [(r.kind, r.page, r.nonzero) for r in residue(path)] == [("after the last page", 3, 4)]
     content[28:32] = struct.pack(">I", 3)
     path.write_bytes(content + bytes(4096))
     assert [(r.kind, r.page, r.nonzero) for r in residue(path)] == [("unreferenced page", 3, 0)]

@@ -194,7 +194,7 @@ def test_somebody_who_reads_bars_it(tmp_path):
     with closing(sqlite3.connect(folder / "journal.sqlite", isolation_level=None)) as reader:
         reader.execute("begin")
         reader.execute("select count(*) from note").fetchone()
-        with pytest.raises(InputError, match=r"locked|expected nobody else to read it during an upgrade"):
+        with pytest.raises(InputError, match=r"locked|another process is reading it: it cannot be upgraded now"):
             opened(folder, tmp_path)
     require_upgraded(folder, tmp_path)
 

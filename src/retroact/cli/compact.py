@@ -9,9 +9,9 @@ from .console import say
 from .options import Secrets, StreamArgument, TestingKey, command, opened, option
 from .progress import busy
 
-ROUNDS = "From now on: the layout of a large store waits for at most so many rounds (16 at first)."
-HOURS = "From now on: it waits until the first round that closes after so many hours (24 at first)."
-AT_ONCE = "From now on: in a store of fewer bytes nothing waits (100 MB at first)."
+ROUNDS = "Rounds after which the layout of a large store is rewritten, from now on. Initially 16."
+HOURS = "Hours after which the next round that closes rewrites it, from now on. Initially 24."
+AT_ONCE = "Below this size the layout is rewritten at once, from now on. Initially 100 MB."
 
 
 @command
@@ -29,14 +29,14 @@ def compact(
     later; then the file is that of a stream that never had the records. The settings are kept in the store.
 
     \b
-    Example:
+    Examples:
       retroact compact orders
       retroact compact orders --rounds 4 --hours 6
     """
     with opened(stream, secrets, testing_key=testing_key) as open_stream:
         where = open_stream.store.where
-        with busy("writing the data anew"):
+        with busy("rewriting the data"):
             done = open_stream.compact(at_once=at_once, rounds=rounds, hours=hours)
         if not done:
-            raise InputError(f"{where}: expected nobody else to read the data: try again later")
+            raise InputError(f"{where}: another process is reading the data: try again later")
     say(f"{where}: no erasure waits for its layout")

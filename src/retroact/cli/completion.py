@@ -19,7 +19,7 @@ class Shell(StrEnum):
 
 @command
 def completion(shell: Annotated[Shell, argument("The shell that you use.", "bash|zsh|fish")]) -> None:
-    """Print what makes a shell complete commands, options and files of retroact.
+    """Print a script that lets your shell complete commands, options and files.
 
     \b
     Add to ~/.bashrc or ~/.zshrc:

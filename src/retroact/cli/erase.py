@@ -44,7 +44,7 @@ class EraseOptions:
     subject: list[str] | None = option("Whose records to erase; repeatable.", "NAME")
     sha256: list[str] | None = option("The same, by the SHA-256 of the subject; repeatable.", "HEX")
     requests: Path | None = option("Read requests from columns subject or sha256, and request.", "CSV", "--from")
-    request: str | None = option("A name for the request: asked again, nothing is done twice.", "NAME")
+    request: str | None = option("A name for the request; repeating it does nothing twice.", "NAME")
     dry_run: bool = flag("Show what would be found, and change nothing.")
     close: bool = flag("Close the open round now if a request waits for it.")
     receipt: Path | None = option("Write the signed receipt; a folder with --from.", "FILE")
@@ -270,6 +270,6 @@ class EarlierReceipts:
         """Where records may still be."""
         for held in erasure.unerased(self.of(erasure)):
             say(
-                f"note: this stream goes on from {held.where}, which still holds records: erase there too, under "
-                "the same --request, and hand its receipt in (--earlier)"
+                f"note: this stream continues {held.where}, which still holds records: erase there too, under "
+                "the same --request, then pass its receipt to --earlier"
             )

@@ -110,7 +110,7 @@ def _rounds(spec: Specification) -> str:
     else:
         count = "without end" if rounds.count is None else f"{rounds.count:,} of them"
         text = f"Rounds. By time, {count}: {', '.join(f'{key} {value}' for key, value in rounds.grid.spec().items())}"
-        late = "get the stamp of their own round" if rounds.late_events == "stamp" else "are left out"
+        late = "get the stamp of the round they belong to" if rounds.late_events == "stamp" else "are left out"
         text += f"; late records {late}"
     more = {key: value for key, value in rounds.spec().items() if key in ("contribution", "grace", "publish_after")}
     return f"{text}{''.join(f'; {key} {value}' for key, value in more.items())}. What a round means never changes."

@@ -29,7 +29,7 @@ COMMANDS = {
     "report": "Make a page of what a stream has published.",
     "columns": "Show or change which columns of the sources have which role.",
     "audit": "Try to break every promise of a stream, and write a signed report.",
-    "completion": "Print what makes a shell complete commands and options.",
+    "completion": "Print a completion script for your shell.",
 }
 """Each is the function of that name in the module of that name."""
 PROGRAM = "retroact"

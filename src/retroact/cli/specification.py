@@ -54,7 +54,7 @@ class SpecOptions:
     covariance: list[str] | None = option("Covariances, such as x:0..1,y:0..1.", COLUMNS)
     correlation: list[str] | None = option("Correlations, such as x:0..1,y:0..1.", COLUMNS)
     pca: list[str] | None = option("K principal components, such as x:0..1,y:0..1,z:0..1:2.", "FIELD,...:K")
-    by: list[str] | None = option("All of these for each category; a last * is all others.", "FIELD=A,B,...")
+    by: list[str] | None = option("Each of these for every category; a last * stands for all others.", "FIELD=A,B,...")
     where: list[str] | None = option("Only records for which this holds, such as 'country = DE'.", "CONDITION")
     epsilon: float | None = option("The budget of the whole published sequence. Required with options.")
     delta: float | None = option("Such as 1e-6: much less noise over many rounds.")

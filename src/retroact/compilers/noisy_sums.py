@@ -5,8 +5,8 @@ sum over the live records of vectors that are at most 1 long (`Layout`), plus Ga
 
 **Privacy.** One operation changes the live records of at most W releases, by one record each. Given all earlier answers
 an answer moves by at most 1, so all W * queries of them together move as the coordinates of `Fresh` noise do that hides
-W * queries changes of size 1, chosen adaptively: the same calibration holds. No run has a price of its own, which would
-be composed with less. **Retroactivity.** Noise is drawn by the number of the release and of the question; the rest is a
+W * queries changes of size 1, chosen adaptively: the same calibration holds. Runs are not priced one by one, which
+would compose worse. **Retroactivity.** Noise is drawn by the number of the release and of the question; the rest is a
 function of the live records (Lemma "closure").
 """
 
@@ -32,8 +32,7 @@ Ask = Callable[[int], tuple[Integers, int]]
 
 
 class NoisySums(OneShot):
-    """``delta`` is that of one run which has an ``epsilon`` of its own; without one, a window pays for all runs
-    together."""
+    """``delta`` belongs to one run with its own ``epsilon``; without one, a window pays for all runs together."""
 
     delta: Fraction
 

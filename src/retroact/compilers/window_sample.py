@@ -53,8 +53,8 @@ class WindowSample(Statistic):
     """``of`` run in every release on a sample of the records of the last ``window`` rounds:
 
     - neither ``size`` nor ``rate``: on all of them,
-    - ``size=k``: on k of them, drawn anew for every release; or the k of smallest rank (``persistent=True``),
-    - ``rate=q``: on each of them with probability q, drawn anew; or once and for all (``persistent=True``).
+    - ``size=k``: on k of them, drawn afresh for every release; or the k of smallest rank (``persistent=True``),
+    - ``rate=q``: on each of them with probability q, drawn afresh; or once and for all (``persistent=True``).
 
     ``occupancy=n`` promises that at least n records are live in every release; ``gate=n`` enforces it, and answers ⊥
     where there may be fewer. The larger n is, the cheaper samples of a fixed size are.
@@ -260,11 +260,11 @@ class WindowSample(Statistic):
         return found
 
     def layout(self, schema: Schema) -> Layout:
-        """Of the count behind the gate, or of noisy sums."""
+        """The process of the gate's count, or of noisy sums."""
         return self.of.layout(schema) if isinstance(self.of, NoisySums) and self.pays_together else ONE_COUNT
 
     def candidates(self, grant: Grant) -> Candidates:
-        """For the count behind the gate, or for noisy sums."""
+        """The grant of the gate's count, or of noisy sums."""
         if self.gate is None:
             queries = self.of.queries if isinstance(self.of, NoisySums) and self.pays_together else 1
             return {"fresh": Fresh(_reach(grant.reach, grant.place) * queries)}

@@ -158,7 +158,7 @@ class Complete(_OnGrid):
         if reached and reached[3] != self._count:
             raise InputError(
                 f"this file has changed since it was begun ({reached[3]:,} {self._delivery.unit}s then, "
-                f"{self._count:,} now): put new events into a file of their own",
+                f"{self._count:,} now): put new events into another file",
                 source=self._delivery.name,
             )
         self._cells = np.full(self._count + 1, _NO_TIME, np.int64)
@@ -170,7 +170,7 @@ class Complete(_OnGrid):
             return 0
         unit = self._delivery.unit
         where = f"in round {reached[1]:,}, after {unit} {reached[2]:,}"
-        self._rounds.totals.taken_up = f"{self._delivery.source} is taken up {where}"
+        self._rounds.totals.taken_up = f"{self._delivery.source} resumes {where}"
         left = ~self._done(np.arange(1, self._count + 1))
         return int(np.argmax(left)) if left.any() else self._count
 
@@ -193,7 +193,8 @@ class Complete(_OnGrid):
     def require_all(self, read: int) -> None:
         """Check that as many rows were played as there were times."""
         if read != self._count:
-            raise InputError("expected the same rows twice, as a grid needs, got others", source=self._delivery.name)
+            wrong = "expected the same rows in both readings (the first is for the times), got others"
+            raise InputError(wrong, source=self._delivery.name)
 
     def _done(self, numbers: I64) -> Mask:
         """Which rows were played before."""

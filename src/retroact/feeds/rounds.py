@@ -11,7 +11,7 @@ from ..stream.passes import Pass
 from .totals import Totals
 
 Publish = Callable[[Round], None]
-Told = Callable[[Sequence[int]], None]
+Settled = Callable[[Sequence[int]], None]
 # A longer leap is a mistake, such as a date taken for the number of a round.
 LONGEST_LEAP = 1_000_000
 
@@ -37,7 +37,7 @@ class RoundCloser:
         """Whether something waits for a round to close."""
         self._publish = publish
         self._pass: Pass | None = None
-        self._unsettled: list[tuple[int, Sequence[str], Told]] = []
+        self._unsettled: list[tuple[int, Sequence[str], Settled]] = []
 
     @contextmanager
     def in_one_pass(self) -> Iterator[None]:
@@ -49,17 +49,17 @@ class RoundCloser:
             passing, self._pass = self._pass, None
             if passing is not None:
                 self._publish_settled(passing)
-                for _, subjects, told in self._unsettled:
-                    told(passing.surviving(subjects))
+                for _, subjects, settled in self._unsettled:
+                    settled(passing.surviving(subjects))
 
     @property
     def waits(self) -> bool:
         """Whether rounds wait for one another now."""
         return self._pass is not None and self._pass.goes_on
 
-    def when_settled(self, subjects: Sequence[str], told: Told) -> None:
+    def when_settled(self, subjects: Sequence[str], settled: Settled) -> None:
         """In a pass: how many records these had at the last close is known once the open round is settled."""
-        self._unsettled.append((self.stream.round, subjects, told))
+        self._unsettled.append((self.stream.round, subjects, settled))
 
     def take(self, *, waits: bool) -> None:
         """Something is delivered. It ``waits`` for a round to close, or is a deletion, which takes effect at once after
@@ -85,8 +85,8 @@ class RoundCloser:
     def _publish_settled(self, passing: Pass) -> None:
         for released in passing.closed():
             survived = passing.survived.pop(released.number, {})
-            for _, subjects, told in [each for each in self._unsettled if each[0] == released.number]:
-                told([survived[subject] for subject in subjects])
+            for _, subjects, settled in [each for each in self._unsettled if each[0] == released.number]:
+                settled([survived[subject] for subject in subjects])
             self._unsettled = [each for each in self._unsettled if each[0] != released.number]
             self.closed(released)
 

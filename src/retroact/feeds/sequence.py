@@ -66,7 +66,7 @@ class Sequence:
                 f"{self._delivery.source} was read on a grid before: expected another source name (--source)"
             )
         unit = self._delivery.unit
-        self._rounds.totals.taken_up = f"{self._delivery.source} is taken up after {unit} {reached[0]:,}"
+        self._rounds.totals.taken_up = f"{self._delivery.source} resumes after {unit} {reached[0]:,}"
         self._after = reached[0]
         return self._after
 

@@ -291,7 +291,7 @@ def _text_part(texts: Sequence[str | None] | str | None) -> list[str | None] | m
 
 
 def packed(texts: Sequence[str | None]) -> list[str | None] | msgspec.Raw:
-    """Texts to be encoded; those of a column as they come out, without an object for each."""
+    """Texts to be encoded; those of a column as they lie there, without an object for each."""
     if not isinstance(texts, Texts) or len(texts) < MANY or int(texts.lengths.max()) >= 1 << 8:
         return list(texts)
     content, lengths, sizes = texts.content(), texts.lengths, np.maximum(texts.lengths, 0)

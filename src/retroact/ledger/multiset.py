@@ -66,7 +66,7 @@ class Multiset:
             net[again[both]] -= losses[both]
             deleted, losses = sorted_keys.take(deleted, ~both), losses[~both]
 
-        # most rounds only add behind the last key, and need no search
+        # most rounds only add after the last key, and need no search
         old = sorted_keys.not_above(added, sorted_keys.take(self.words, slice(-1, None)))
         at, present = sorted_keys.find(self.words, sorted_keys.take(added, slice(old)))
         net[:old][present] += self._counts[at[present]]

@@ -103,7 +103,7 @@ def find(keys: Words, wanted: Words) -> tuple[I64, Mask]:
     at, found = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
     if length == 0 or count == 0:
         return at, found
-    # most rounds add behind all keys, or delete among them: usually one of the two ends is everything
+    # most rounds add after all keys, or delete among them: usually one of the two ends is everything
     start = _search(wanted, take(keys, slice(1)))[0]
     stop = _search(wanted, take(keys, slice(length - 1, length)), right=True)[0]
     at[stop:] = length

@@ -60,7 +60,7 @@ class SubjectIndex:
         return theirs
 
     def follows(self, count: int, size: int) -> bool:
-        """Whether the index goes on, if this many of so many slots change; otherwise there is none from now on."""
+        """Whether the index is kept when ``count`` of ``size`` slots change; otherwise it is dropped."""
         self._changed += count
         if self._entries is not None and self._changed > max(_FEW, size // _PART):
             self.drop()

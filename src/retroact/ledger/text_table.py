@@ -1,11 +1,11 @@
-"""A table of distinct texts in memory of its own, each with a small number; equal texts are found by hashing.
+"""A table of distinct texts, which owns their memory; each has a small number. Equal texts are found by hashing.
 
 The hash table has places for at least twice as many texts; a text whose place is taken tries others, in steps that its
 hash gives. What is found is compared in full, so a collision costs time and nothing else. Hashes are keyed by process:
 nobody can choose texts that collide, and nothing that is stored or published depends on the key.
 
-A text that is removed is overwritten at once; its number is used again, and its place waits for the table to be made
-anew. A number is -1 where a text is not in the table.
+A text that is removed is overwritten at once; its number is used again, and its place waits until the table is
+rebuilt. A number is -1 where a text is not in the table.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class TextTable:
         return dense, old
 
     def _place(self, numbers: I64, mark: U64) -> None:
-        """Give each of these a place of its own in the hash table."""
+        """Give each of these a place in the hash table."""
         probe = _Probe(mark, len(self._table))
         while len(probe.rows):
             rows, places = probe.rows, probe.places

@@ -54,7 +54,7 @@ class Epoch(NamedTuple):
 
     @property
     def spread(self) -> Fraction:
-        """Of its own noise."""
+        """The variance of its own noise."""
         if isinstance(self.inner, Schauder):
             return 2 * self.inner.levels / (1 - SHARE)
         return 2 * Fraction(ROWS[self.inner.bits][1]) / (1 - SHARE)

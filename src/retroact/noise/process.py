@@ -159,7 +159,7 @@ class Process(Parameters, ABC):
 
     def _block_nodes(self, first: int, last: int) -> BlockNodes:
         terms = self.weights_of(np.arange(first, last + 1))
-        # Levels are numbered anew: theirs may be too large to share a word with an index.
+        # Levels get new numbers: theirs may be too large to share a word with an index.
         levels, number = terms.by_level
         # Two nodes must never share a name. No horizon is above 2^40, and a rectangle packs two indices below 2^24.
         if int(terms.indices.max(initial=0)) >> INDEX_BITS or len(levels) >> (63 - INDEX_BITS):

@@ -146,7 +146,7 @@ def block_error(size: int, records: int, block: int, epsilon: Fraction, delta: F
 
     Let M = block, m = used, W_j the sum of the first j noises of gaps and e the bound on the ranks by which a point is
     off the middle of its part: `rank_bound`, or m/2 where that is less and all points are interior. If no gap is cut
-    off, block j begins behind rank (j-1) M + W_(j-1), so a value with exactly j points at or below it, of K, has a rank
+    off, block j begins after rank (j-1) M + W_(j-1), so a value with exactly j points at or below it, of K, has a rank
     from (j-1) M + W_(j-1) + m/2 - e to, for j < K, jM + W_j + m/2 + e. The estimate is in the middle: off by M/2 + e +
     max |W|. For j = K the rank is at most n, and n is off (K - 1/2) M by M/2 + |noise of the count|. Rounding adds 1 to
     both. The four events share beta evenly.

@@ -208,7 +208,7 @@ def quantile_law(values: Values, lower: int, upper: int, probability: Fraction, 
     if middle < n:
         starts.append(centre)
         masses.append(1 << weights.precision)
-        # Right: from behind the record of rank k to the next.
+        # Right: from after the record of rank k to the next.
         if high > middle:
             starts += [value + 1 for value in _plain(found, middle, high)]
             masses += weights.progression(c * (middle + 1) - a * n - best, c, high - middle)

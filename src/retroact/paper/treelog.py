@@ -134,7 +134,7 @@ def tree_log(
     and t = heavy + reach - 2.
 
     1. *Heavy branch, gamma' >= g: (e5, d5).* The lighter children of nodes that branch in M move by 0 or 1, and at most
-       one node branches anew, with weight 1. Let p be its probability in D', where another node has weight gamma'.
+       one node branches again, with weight 1. Let p be its probability in D', where another node has weight gamma'.
        Given that it is not chosen, the exponential mechanisms on the old nodes are within a factor e^e5 of each other.
        So P'(S) <= e^e5 P(S) + p, and P(S) - e^e5 P'(S) <= P(S) - (1 - p) P(S) <= p; and p <= e^(-e5 (gamma' - 1)) <=
        d5.

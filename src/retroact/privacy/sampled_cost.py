@@ -7,8 +7,8 @@ one), or only for one record in the place of another (``substitution``).
 form      M runs on                                         two runs differ amplified
 ========= ================================================= =============== ==================================
 whole     all live records                                  one record      no
-fresh     k of them, drawn anew for each release            two records     at rate k/(n+1), if n_l >= n >= k
-poisson   each with probability q, anew for each release    one record      at rate q
+fresh     k of them, drawn afresh each release              two records     at rate k/(n+1), if n_l >= n >= k
+poisson   each with probability q, afresh each release      one record      at rate q
 ranks     the k of smallest secret, lasting rank            two records     over the window, if n_l >= n >= k
 coins     those with a lasting coin of probability q        one record      over the window, at rate q
 ========= ================================================= =============== ==================================

@@ -62,7 +62,7 @@ class FittedStream:
         if self.stream.over:
             raise ExhaustedError(
                 f"all {self.stream.specification.horizon:,} releases (max_releases) are published; the noise is "
-                "calibrated to that many and no more. To go on: fit anew, with a budget that adds to this one's"
+                "calibrated to that many and no more. To go on: fit again, with a budget that adds to this one's"
             )
 
     def names(self, ids: Any, count: int) -> list[str]:

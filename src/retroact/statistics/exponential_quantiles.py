@@ -50,8 +50,8 @@ LEVEL = Fraction(19, 20)
 EACH = 2
 # A reach is this much too long on average, since there are four to an octave.
 ROUNDED = 9 / 8
-# So many half-widths beyond a quantile are enough: intervals over log-normal values were then at most 1.3 times as wide
-# as over evenly spread ones.
+# How many half-widths beyond a quantile are enough: intervals over log-normal values were then at most 1.3 times as
+# wide as over evenly spread ones.
 ENOUGH = 2
 
 

@@ -146,6 +146,6 @@ def _keys(records: Records, mark: I64) -> Words:
 
 
 def _find(places: Sequence[Place], keys: Words) -> I64:
-    """The last place that is not behind each record. Both are sorted."""
+    """The last place that is not after each record. Both are sorted."""
     begins, _ = sorted_keys.find(keys, tuple(np.array(places, dtype=np.uint64).T.copy()))
     return np.cumsum(np.bincount(begins, minlength=len(keys[0]) + 1)[:-1]) - 1

@@ -56,7 +56,7 @@ class PostgresStore(Store):
     newest = FORMAT
     reached = (
         "the parts of table block that lost rows, tables inbox, state and data_digest, with their TOAST tables and "
-        "indexes: written anew, without what was deleted",
+        "indexes: rewritten, without what was deleted",
         "the other tables of the schema: no values are kept there",
     )
     patience = 5.0

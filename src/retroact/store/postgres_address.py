@@ -33,7 +33,7 @@ def read(url: str) -> tuple[str, str, dict[str, Any]]:
         raise wrong
     schema = schema or "retroact"
     if not re.fullmatch(r"[A-Za-z0-9_]{1,63}", schema):
-        raise InputError("expected the name of a schema behind #: at most 63 letters, digits and underscores")
+        raise InputError("expected the name of a schema after #: at most 63 letters, digits and underscores")
     if schema == "information_schema" or schema.startswith("pg_"):
         raise InputError(f"expected a schema for this stream, got {schema}, which is the system's own")
     place = f"{user}@" * bool(user) + ("" if host.startswith("/") else host) + f":{port}" * bool(port)

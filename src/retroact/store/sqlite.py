@@ -113,7 +113,7 @@ class SQLiteStore(Store):
                 for name, path in names.items():
                     mode = connection.execute(f"pragma {name}.journal_mode = delete").fetchone()[0]
                     if mode != "delete":
-                        raise InputError(f"{path}: expected nobody else to read it during an upgrade")
+                        raise InputError(f"{path}: another process is reading it: it cannot be upgraded now")
                     _set_pragmas(connection, path, f"{name}.")
                 self._sides = {"data": connection, "journal": connection}
                 with self.raw_transaction("journal"):
@@ -189,8 +189,8 @@ class SQLiteStore(Store):
                     parts = residue(self._data)
             except InputError as error:
                 return [str(error)]  # the file is damaged
-            told = "bytes that nothing accounts for"
-            found = [f"{self._data}: page {each.page}, {each.kind}: {each.nonzero} {told}" for each in parts]
+            unknown = "bytes that nothing accounts for"
+            found = [f"{self._data}: page {each.page}, {each.kind}: {each.nonzero} {unknown}" for each in parts]
         for side in self._sides:
             (result,), *_ = self.run(side, "pragma integrity_check")
             if result != "ok":

@@ -12,7 +12,7 @@ TWO, FOUR = struct.Struct(">H"), struct.Struct(">I")
 
 class Cell(NamedTuple):
     start: int
-    end: int  # behind its last byte
+    end: int  # after its last byte
     child: int  # page to the left, or 0
     key: int  # rowid, in table trees
     key_at: int
@@ -64,7 +64,7 @@ def root_page(row: bytes) -> int:
 
 
 def varint(content: bytes, at: int) -> tuple[int, int]:
-    """The number at this offset, and the offset behind it."""
+    """The number at this offset, and the offset after it."""
     value = content[at]
     if value < 0x80:
         return value, at + 1

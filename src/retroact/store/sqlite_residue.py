@@ -6,11 +6,11 @@ of them covers must be zero; others are reported.
 Found by experiment with ``secure_delete=ON`` (SQLite 3.40, hundreds of random histories):
 
 - Some bytes stay by design. They cannot hold a value, and only they are ignored, unless ``strict``: *stale cell
-  pointers* directly behind the pointer array, each an offset in the page above its own place; *stale headers of free
+  pointers* directly after the pointer array, each an offset in the page above its own place; *stale headers of free
   blocks* in the gap, four bytes each (offset of the next block or 0, size), whose block fits in the page, ends before
   the next one and reaches the next stale header or the cells; and *stale page numbers* (2 to the last page) directly
-  behind the entries of a freelist trunk, or behind the payload in an overflow page that was a trunk before, with only
-  zeros behind them. A region that holds anything else is reported whole. In pages above 8192 bytes an offset may look
+  after the entries of a freelist trunk, or after the payload in an overflow page that was a trunk before, with only
+  zeros after them. A region that holds anything else is reported whole. In pages above 8192 bytes an offset may look
   like printable text, so none is ignored there. The limit of this: a few deleted bytes, or a deleted run of small
   integers, that have exactly this shape are taken for offsets or page numbers.
 - Some bytes stay that do hold content, and they are reported. When SQLite balances a tree it copies cells, and may
@@ -41,7 +41,7 @@ from .sqlite_pages import FOUR, INNER, KINDS, TABLE_INNER, TABLE_LEAF, TWO, Cell
 MAGIC = b"SQLite format 3\0"
 DEPTH = 20  # SQLite's own limit
 LOCK_BYTE = 1 << 30  # the page at this offset is never used
-TELLING = 1 << 25  # below so many pages, the first byte of a page, if it is in KINDS, is that of no page number
+TELLING = 1 << 25  # in a file of fewer pages, no page number begins with a byte of KINDS
 DISTINCT = 8192  # up to this page size the first byte of an offset is no printable character
 
 
@@ -149,7 +149,7 @@ class _Scan:
             for page in range(1, self.pages + 1):
                 if self.seen[page]:
                     self.bytes_between(page, self.usable, self.size, "reserved")
-        self.bytes_between(self.pages + 1, 0, len(self.data) - self.pages * self.size, "behind the last page")
+        self.bytes_between(self.pages + 1, 0, len(self.data) - self.pages * self.size, "after the last page")
         return sorted(self.found, key=lambda found: (found.page, found.offset))
 
     def some(self, pages: Iterable[int]) -> list[Residue]:
@@ -277,7 +277,7 @@ class _Scan:
     def uncovered(
         self, page: int, content: bytes, start: int, cells: list[Cell], blocks: list[tuple[int, int]], fragments: int
     ) -> None:
-        """Report what is between cells: free blocks behind their headers, fragments, the padding of tiny cells."""
+        """Report what is between cells: free blocks after their headers, fragments, the padding of tiny cells."""
         regions = [(cell.start, cell.end, max(cell.end, cell.start + 4), "fragment") for cell in cells]
         regions += [(at, at + 4, end, "free block") for at, end in blocks]
         regions.sort()

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 Side = Literal["data", "journal"]
 SIDES: tuple[Side, ...] = ("data", "journal")
 FORMAT = 4
-"""The format of the tables; a database may have a later one of its own (`Authenticated.newest`)."""
+"""The format of the tables; a database may have a later one (`Authenticated.newest`)."""
 BEFORE = 3
 """The oldest format that is upgraded when a store is opened."""
 _WORDS = {int: "bigint", str: "text", bytes: "bytes"}

@@ -2,7 +2,7 @@
 
 An erasure is purged once its bytes are wiped, in the close that applies it. What is left is the layout: where rows lie
 in the file, and which pages are free. Rewriting it costs as much as the store has, so it may wait in a large one, for
-so many rounds and hours after the first erasure that waits. The journal notes its round and the time, and the settings
+a number of rounds and hours after the first such erasure. The journal notes its round and the time, and the settings
 of the store if somebody has chosen them.
 """
 

@@ -43,8 +43,8 @@ def eigen(matrix: F64) -> tuple[F64, F64]:
         return np.zeros(0), np.zeros((0, 0))
     # By a power of two, which is exact: squares neither overflow nor vanish.
     scale = 2.0 ** math.frexp(float(np.abs(matrix).max()))[1]
-    diagonal, beside, rows = _tridiagonal(matrix / scale)
-    values = _implicit_ql(diagonal, beside, rows) * scale
+    diagonal, subdiagonal, rows = _tridiagonal(matrix / scale)
+    values = _implicit_ql(diagonal, subdiagonal, rows) * scale
     order = np.argsort(values, kind="stable")
     vectors = rows[order].T
     largest = np.abs(vectors).argmax(axis=0)
@@ -57,12 +57,12 @@ def _tridiagonal(matrix: F64) -> tuple[list[float], list[float], F64]:
     left = np.tril(matrix)
     left = left + np.tril(left, -1).T
     reflections: list[tuple[F64, float]] = []
-    beside = []
+    subdiagonal = []
     for k in range(size - 1):
         below = left[k + 1 :, k].copy()
         length = math.sqrt(float((below * below).sum()))
         turned = -length if below[0] > 0 else length
-        beside.append(turned)
+        subdiagonal.append(turned)
         below[0] -= turned
         square = float((below * below).sum())
         factor = 2.0 / square if square else 0.0
@@ -76,12 +76,12 @@ def _tridiagonal(matrix: F64) -> tuple[list[float], list[float], F64]:
         below, factor = reflections[k]
         part = rows[k + 1 :, k + 1 :]
         part -= (factor * below)[:, None] * (part * below[:, None]).sum(axis=0)
-    return left.diagonal().tolist(), beside, np.ascontiguousarray(rows.T)
+    return left.diagonal().tolist(), subdiagonal, np.ascontiguousarray(rows.T)
 
 
-def _implicit_ql(values: list[float], beside: list[float], rows: F64) -> F64:
+def _implicit_ql(values: list[float], subdiagonal: list[float], rows: F64) -> F64:
     """The eigenvalues of a tridiagonal matrix. Each rotation of two coordinates is applied to two ``rows`` too."""
-    size, off = len(values), [*beside, 0.0]
+    size, off = len(values), [*subdiagonal, 0.0]
     for first in range(size):
         for _ in range(MOST_STEPS):
             end = first

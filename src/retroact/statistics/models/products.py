@@ -115,10 +115,10 @@ class Products:
 
     @cached_property
     def layout(self) -> Layout:
-        diagonal, beside, targets, target_square = self.units
+        diagonal, off_diagonal, targets, target_square = self.units
         squares, sums, last = (block.stop - block.start for block in self.blocks)
         units = (
-            *(np.where(self.corner[0] == self.corner[1], diagonal, beside).tolist() if squares else ()),
+            *(np.where(self.corner[0] == self.corner[1], diagonal, off_diagonal).tolist() if squares else ()),
             *(targets,) * sums,
             *(target_square,) * last,
         )
