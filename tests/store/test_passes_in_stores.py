@@ -1,18 +1,34 @@
-"""Rounds in one pass, in a store: kill -9 at every step commits all of them or none; what came and went is nowhere."""
+"""Rounds in one pass, in a store: kill -9 at every step commits all of them or none. No release can be read before it
+is committed, what came and went is nowhere, and nothing is taken twice."""
 
+import base64
+import shutil
 import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
 
+import psycopg
 import pytest
 
 import retroact as ra
+from retroact.ledger import Entry
+from retroact.store import inbox, staging
 from retroact.store.postgres import PostgresStore
 from retroact.store.sqlite import SQLiteStore
 from retroact.store.staging import waiting
-from support import crashing
+from retroact.stream.erasure import Hashes
+from support import crashing, postgres_files
 from support import crashing_in_a_pass as passing
 
-STEPS = ("receive", "prepare", "seal", "edit_blocks", "scrub", "commit", "purge", "purged", "advance", "replace")
+STEPS = (
+    *("receive", "prepare", "seal", "edit_blocks", "scrub", "commit", "forget_states", "purge", "purged"),
+    *("advance", "replace"),
+)
 POINTS = [(method, when) for method in STEPS for when in ("before", "after")]
+SURVIVES = "o-1-2-4"
+"""The id of a record that stays."""
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +49,11 @@ def data_of(where, folder):
             (request.name, request.content, request.state, request.round, request.prepared, opened(stream, request))
             for request in store.requests()
         ]
-        notes = {name: store.note(name) or "" for name in ("committed", "revised", "unscrubbed", "staged")}
-        stored = [store.blocks(), store.sources(), store.delivered(), store.inbox(), requests, notes]
+        notes = {name: store.note(name) or "" for name in ("committed", "revised", "unscrubbed")}
+        waits = inbox.write(stream._core.schema, Entry(stream._core.open.updates.whole()))
+        taken = {name: (position, repr(single)) for name, (position, single) in stream._core.open.reading.items()}
+        stored = [store.blocks(), store.sources(), store.delivered(), waits, taken, requests, notes]
+        assert store.states("") == {name: store.state(name) for name in ("format", "stream", "round")}
         return stored, stream._vault.guard.fence.read(), stream._core.ledger.state()
 
 
@@ -48,30 +67,62 @@ def finished_well(where, folder, reference):
     assert data_of(where, folder) == reference[1]
 
 
-def in_step(where) -> None:
-    """Right after a crash: releases that are committed are those of the data that are there."""
-    store = (PostgresStore if str(where).startswith("postgresql") else SQLiteStore)(where, create=False)
+def in_step(where, folder, reference) -> None:
+    """Right after a crash: releases that are committed are those of the data that are there, and no others are seen, in
+    any table, view or file."""
+    postgres = str(where).startswith("postgresql")
+    seen = shown_in_postgres(where) if postgres else shown_in_sqlite(where)
+    content = [path.read_bytes() for path in (files_of(where) if postgres else files_in(folder))]
+    store = (PostgresStore if postgres else SQLiteStore)(where, create=False)
     try:
-        staged = waiting(store)
-        assert store.committed in (passing.FIRST - 1, passing.LAST)
-        assert store.sealed == store.committed or (store.sealed, staged) == (passing.LAST, passing.LAST)
-        rounds = {stored.round for stored in store.releases()}
-        assert rounds <= {*range(1, max(store.committed, staged) + 1)}
+        committed, staged = store.committed, waiting(store)
+        assert committed in (passing.FIRST - 1, passing.LAST)
+        whole = range(passing.FIRST, passing.LAST + 1)
+        assert store.sealed == committed or (store.sealed, staged) == (passing.LAST, whole)
+        assert seen == {stored.round for stored in store.releases()} == {*range(1, committed + 1)}
     finally:
         store.close()
+    for line in reference[0].splitlines():
+        round, name, exact, text = line.split()
+        found = any(bytes.fromhex(exact) in each or bytes.fromhex(text) in each for each in content)
+        assert found == (int(round) <= committed), (round, name)
 
 
-def nowhere(folder, marker: str) -> None:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert len(files) > 2
-    for path in files:
-        assert marker.encode() not in path.read_bytes(), path
+def shown_in_sqlite(where) -> set[int]:
+    with closing(sqlite3.connect(f"file:{where}/journal.sqlite?mode=ro", uri=True)) as connection:
+        return {round for (round,) in connection.execute("select round from published")}
+
+
+def shown_in_postgres(where) -> set[int]:
+    url, _, schema = where.partition("#")
+    with psycopg.connect(url, autocommit=True) as connection:
+        return {round for (round,) in connection.execute(f'select round from "{schema}".published')}
+
+
+def files_in(folder) -> list[Path]:
+    found = [path for path in folder.rglob("*") if path.is_file() and path.name != "published"]
+    assert len(found) > 2
+    return found
+
+
+def files_of(where):
+    url, _, schema = where.partition("#")
+    with psycopg.connect(url, autocommit=True) as connection:
+        return postgres_files.files(SimpleNamespace(schema=schema), connection)
+
+
+def nowhere(folder) -> None:
+    """What came and went within the pass; what stayed is found."""
+    content = [path.read_bytes() for path in files_in(folder)]
+    for marker in (passing.SECRET, passing.SECRET_ID):
+        assert not any(marker.encode() in each for each in content), marker
+    assert any(SURVIVES.encode() in each for each in content)
 
 
 def test_as_round_by_round(tmp_path, reference):
     assert crashing.run(tmp_path / "orders", tmp_path, work=passing.begin) == 0
     finished_well(tmp_path / "orders", tmp_path, reference)
-    nowhere(tmp_path, passing.SECRET)
+    nowhere(tmp_path)
 
 
 @pytest.mark.parametrize(("method", "when"), POINTS)
@@ -79,10 +130,10 @@ def test_killed_at_a_step(tmp_path, reference, method, when):
     where = tmp_path / "orders"
     assert crashing.run(where, tmp_path, work=passing.begin) == 0
     assert crashing.run(where, tmp_path, (method, when, 1), passing.in_one_pass) == -signal.SIGKILL
-    in_step(where)
-    nowhere(tmp_path, passing.SECRET)
+    nowhere(tmp_path)
+    in_step(where, tmp_path, reference)
     finished_well(where, tmp_path, reference)
-    nowhere(tmp_path, passing.SECRET)
+    nowhere(tmp_path)
 
 
 def test_killed_at_one_step_after_the_other(tmp_path, reference):
@@ -91,16 +142,36 @@ def test_killed_at_one_step_after_the_other(tmp_path, reference):
     assert crashing.run(where, tmp_path, work=passing.begin) == 0
     for method, when in POINTS:
         assert crashing.run(where, tmp_path, (method, when, 1), passing.in_one_pass) in (0, -signal.SIGKILL)
-        in_step(where)
+        in_step(where, tmp_path, reference)
     finished_well(where, tmp_path, reference)
 
 
+def test_killed_after_writes(tmp_path, reference):
+    """Within transactions, too, most of which have two writes."""
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    assert crashing.run(begun / "orders", begun, work=passing.begin) == 0
+    number, ended = 0, -signal.SIGKILL
+    while ended != 0:
+        number += 2
+        folder = tmp_path / str(number)
+        shutil.copytree(begun, folder)
+        ended = crashing.run(folder / "orders", folder, ("many", "after", number), passing.in_one_pass)
+        nowhere(folder)
+        in_step(folder / "orders", folder, reference)
+        assert crashing.run(folder / "orders", folder, work=passing.in_one_pass) == 0
+        assert (folder / "published").read_text() == reference[0]
+    assert number > 20
+
+
 @pytest.mark.parametrize(("method", "when"), POINTS)
-def test_killed_at_a_step_on_postgres(postgres_url, tmp_path, reference, method, when):
+def test_killed_at_a_step_on_postgres(postgres_server, postgres_url, tmp_path, reference, method, when):
     assert crashing.run(postgres_url, tmp_path, work=passing.begin) == 0
     assert crashing.run(postgres_url, tmp_path, (method, when, 1), passing.in_one_pass) == -signal.SIGKILL
-    in_step(postgres_url)
+    in_step(postgres_url, tmp_path, reference)
+    nowhere(Path(postgres_server.pgdata))
     finished_well(postgres_url, tmp_path, reference)
+    nowhere(Path(postgres_server.pgdata))
 
 
 def test_releases_that_waited_are_dropped_and_the_rounds_may_be_others(tmp_path):
@@ -111,9 +182,47 @@ def test_releases_that_waited_are_dropped_and_the_rounds_may_be_others(tmp_path)
     with crashing.opened(where, tmp_path) as stream:
         assert [stored.round for stored in stream.store.releases(2)] == []
         assert stream.store.residue() == []
+        assert stream.store.states("staged") == {}
         stream.add({"country": "FR", "amount": 3}, id="another")
         assert stream.close_round().number == 2
         assert stream.verify().ok
+
+
+def test_what_waits_is_encrypted_and_in_its_place(tmp_path, reference):
+    """What is not committed cannot be read, in whatever form it waits."""
+    where = tmp_path / "orders"
+    assert crashing.run(where, tmp_path, work=passing.begin) == 0
+    assert crashing.run(where, tmp_path, ("commit", "before", 1), passing.in_one_pass) == -signal.SIGKILL
+    store = SQLiteStore(where, create=False)
+    try:
+        found = store.states("staged ")
+        plain = [bytes.fromhex(part) for line in reference[0].splitlines() for part in line.split()[2:]]
+        assert len(found) == 3 * (passing.LAST - passing.FIRST + 1)
+        assert not any(each in base64.b85decode(value) for value in found.values() for each in plain)
+        hashes = Hashes(crashing.KEY)
+        assert {each.exact for each in staging.releases(store, hashes.decrypted)} < {*plain}
+        with pytest.raises(ra.VerificationError, match="staged 0"):
+            staging.releases(store, Hashes(ra.Key.for_testing(12)).decrypted)
+        store.states = lambda prefix: {"staged 0": found["staged 1"]}
+        with pytest.raises(ra.VerificationError, match="staged 0"):
+            staging.releases(store, hashes.decrypted)
+    finally:
+        store.close()
+
+
+def test_what_waits_is_not_committed_beside_an_older_journal(tmp_path):
+    """Rounds between would be missing."""
+    where = tmp_path / "orders"
+    with crashing.opened(where, tmp_path):
+        pass
+    old = (where / "journal.sqlite").read_bytes()
+    assert crashing.run(where, tmp_path, work=passing.begin) == 0
+    assert crashing.run(where, tmp_path, ("commit", "before", 1), passing.in_one_pass) == -signal.SIGKILL
+    for name in ("journal.sqlite-wal", "journal.sqlite-shm"):
+        (where / name).unlink(missing_ok=True)
+    (where / "journal.sqlite").write_bytes(old)
+    with pytest.raises(ra.VerificationError, match="round 5 and the journal is of round 0: restore both"):
+        crashing.opened(where, tmp_path)
 
 
 def test_an_error_inside_leaves_the_store_as_it_was(tmp_path):

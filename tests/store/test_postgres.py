@@ -112,9 +112,9 @@ def test_no_server_there():
 def test_the_password_is_nowhere_to_be_seen(postgres_url):
     url = postgres_url.replace("postgres:@", "postgres:open%20sesame@")
     store = opened(url, create=True)
-    store.receive(1, b"a")
+    store.receive([(1, b"a")])
     with pytest.raises(InputError) as caught:
-        store.receive(1, b"a")
+        store.receive([(1, b"a")])
     for text in (repr(store), store.where, str(caught.value), *store.reached, *store.beyond):
         assert "sesame" not in text
     store.close()
@@ -160,7 +160,7 @@ def test_a_setting_that_cannot_be_had_is_refused(postgres_url, monkeypatch):
 
 def test_streams_of_one_database_are_apart(store, postgres_url):
     other = opened(f"{postgres_url}_2", create=True)
-    other.receive(1, b"other")
+    other.receive([(1, b"other")])
     assert (store.inbox(), other.inbox()) == ([], [b"other"])
     other.run("data", f"drop schema {other.schema} cascade")
     other.close()
@@ -170,9 +170,9 @@ def test_a_lost_session(store, postgres_url, admin):
     admin.execute("select pg_terminate_backend(%s)", [store._connection.info.backend_pid])
     for _ in range(2):
         with pytest.raises(InputError, match=r"connection.*; open the stream again"):
-            store.receive(1, b"a")
+            store.receive([(1, b"a")])
     again = opened(postgres_url)
-    again.receive(1, b"b")
+    again.receive([(1, b"b")])
     assert again.inbox() == [b"b"]
     again.close()
 
@@ -214,7 +214,7 @@ store.seal(2, Edit([(0, 0)], [((5, 5), b"new" * 9999), ((6, 6), b"new")]))
 def test_kill_in_the_middle_of_a_seal(all_parts, store, postgres_url, impatient):
     old = [((0, 0), b"old")]
     store.seal(1, Edit([], old))
-    store.receive(1, b"entry")
+    store.receive([(1, b"entry")])
     store.close()
     with subprocess.Popen([sys.executable, "-c", KILLED, postgres_url], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "in the middle\n"
@@ -243,7 +243,7 @@ def filled(store):
     blocks = [((1, at), value + bytes(20_000 * (at % 2))) for at, value in enumerate(values[:224])]
     store.seal(1, Edit([], blocks))
     for number, value in enumerate(values[224:]):
-        store.receive(number, value + bytes(70_000 * (number % 2)))
+        store.receive([(number, value + bytes(70_000 * (number % 2)))])
     store.seal(2, Edit([place for place, _ in blocks[:192]], []))
     return {*values[:192], *values[224:]}, {*values[192:224]}
 
@@ -273,7 +273,7 @@ def test_what_a_scrub_leaves_in_pages_is_reported(store):
 
 def test_the_server_keeps_no_samples_of_values(store, admin):
     filled(store)
-    store.receive(100, b"a value")
+    store.receive([(100, b"a value")])
     admin.execute(f"analyze {store.schema}.block, {store.schema}.block_02, {store.schema}.inbox")
     assert admin.execute("select * from pg_stats where schemaname = %s", [store.schema]).fetchall() == []
     plain = "select attname from pg_attribute where attrelid = any(%s::regclass[]) and attstorage = 'e'"
@@ -315,7 +315,7 @@ def test_a_reader_elsewhere_bars_the_purge(store, postgres_server, impatient):
         other.execute(f"select * from {store.schema}.block")
         assert not store.purge()
         assert store.run("data", "show lock_timeout") == [("0",)]
-        store.receive(1, b"goes on")
+        store.receive([(1, b"goes on")])
     assert store.purge()
 
 

@@ -47,7 +47,7 @@ def test_nothing_is_made_by_looking(opened):
 def test_a_second_opener_is_refused(store, opened, impatient):
     with pytest.raises(InputError, match="another process has this stream open"):
         opened()
-    store.receive(1, b"still mine")
+    store.receive([(1, b"still mine")])
     store.close()
     assert opened().inbox() == [b"still mine"]
 
@@ -55,20 +55,28 @@ def test_a_second_opener_is_refused(store, opened, impatient):
 def test_the_inbox_keeps_its_order(store, opened):
     entries = {3: b"c", 1: bytes(range(256)), 1 << 40: b"", 2: secrets.token_bytes(1 << 20)}
     for number, entry in entries.items():
-        store.receive(number, entry)
+        store.receive([(number, entry)])
     store.close()
     store = opened()
     assert store.inbox() == [entries[number] for number in sorted(entries)]
     with pytest.raises(InputError):
-        store.receive(3, b"again")
+        store.receive([(3, b"again")])
     assert len(store.inbox()) == 4
     store.forget_unsealed()
     store.replace_inbox([])
     assert store.inbox() == []
 
 
+def test_several_entries_are_received_together_or_not_at_all(store):
+    with pytest.raises(InputError):
+        store.receive([(1, b"one"), (1, b"another")])
+    assert store.inbox() == []
+    store.receive([(1, b"one"), (2, b"another")])
+    assert store.inbox() == [b"one", b"another"]
+
+
 def test_a_seal_changes_blocks_and_empties_the_inbox(store, opened):
-    store.receive(1, b"entry")
+    store.receive([(1, b"entry")])
     store.seal(1, Edit([], BLOCKS))
     store.close()
     store = opened()
@@ -101,7 +109,7 @@ def test_many_blocks(store):
 
 def test_a_seal_that_fails_changes_nothing(store):
     store.seal(1, Edit([], BLOCKS))
-    store.receive(1, b"entry")
+    store.receive([(1, b"entry")])
     with pytest.raises(InputError):
         store.seal(2, Edit([(3, 7)], [((5, 5), b"new"), ((0, 0), b"taken")]))
     assert (store.sealed, store.blocks(), store.inbox()) == (1, BLOCKS, [b"entry"])
@@ -117,7 +125,7 @@ def test_a_transaction_ends_as_a_whole(store):
     with pytest.raises(ZeroDivisionError):
         fail()
     assert store.inbox() == []
-    store.receive(1, b"later")
+    store.receive([(1, b"later")])
     assert store.inbox() == [b"later"]
 
 
@@ -170,7 +178,7 @@ def test_a_request_goes_from_received_to_purged(store):
 def test_a_request_that_no_round_comes_of(store, opened):
     request = Request(b"name", b"content", "amending", "day 1", outcome=b"sealed")
     store.seal(4, Edit([], BLOCKS))
-    store.receive(1, b"entry")
+    store.receive([(1, b"entry")])
     store.prepare([Prepared(5, {}, [request], [b"\x01"])])
     store.amend(Edit([(3, 7)], [((5, 5), b"new")]), [b"one", b"two"])
     assert (store.sealed, store.inbox()) == (4, [b"one", b"two"])
@@ -212,9 +220,9 @@ def test_releases_come_in_order(store):
 
 def test_scrub_and_purge_keep_what_is_alive(store):
     store.seal(1, Edit([], BLOCKS))
-    store.receive(1, b"entry")
+    store.receive([(1, b"entry")])
     store.seal(2, Edit([(0, 0)], []))
-    store.receive(2, b"later")
+    store.receive([(2, b"later")])
     assert store.scrub()
     assert store.purge()
     assert store.residue() == []

@@ -1,4 +1,4 @@
-"""A stream that takes four rounds in one pass, in a process that is killed at a chosen step."""
+"""A stream that takes four rounds of two sources in one pass, in a process that is killed at a chosen step."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from pathlib import Path
 from support import crashing
 
 FIRST, LAST = 2, 5
-SECRET = "u-nobody-may-find"
+SECRET, SECRET_ID = "u-nobody-may-find", "o-nobody-may-find"
 """A subject that comes and is erased within the pass."""
+
+
+def source(number: int) -> str:
+    return "other" if number == 2 else "feed"
 
 
 def begin(where, folder: Path) -> None:
@@ -17,24 +21,23 @@ def begin(where, folder: Path) -> None:
         for round, number in [(1, 1), (1, 2), (1, 3), (2, 1)]:
             if (round, number) == (2, 1):
                 stream.close_round()
-            with stream.receiving("feed", (round, number)):
+            with stream.receiving(source(number), (round, number)):
                 crashing.batch(stream, round, number)
 
 
 def rest(stream):
     """What is still to come, by round; the last round stays open."""
-    done = stream.position("feed")
     for round in range(FIRST, LAST + 2):
-        numbers = range(1, crashing.BATCHES + 1) if round <= LAST else [1]
-        yield [(round, number) for number in numbers if (round, number) > done]
+        numbers = range(1, crashing.BATCHES + 1 if round <= LAST else 3)
+        yield [(round, number) for number in numbers if (round, number) > stream.position(source(number))]
 
 
 def take(stream, batches) -> None:
     for round, number in batches:
-        with stream.receiving("feed", (round, number), delivered=[10 * round + number]):
+        with stream.receiving(source(number), (round, number), delivered=[10 * round + number]):
             crashing.batch(stream, round, number)
             if (round, number) == (3, 1):
-                stream.add({"country": "DE", "amount": 1}, id="o-secret", subject=SECRET)
+                stream.add({"country": "DE", "amount": 1}, id=SECRET_ID, subject=SECRET)
             if (round, number) == (4, 2):
                 stream.erase(subject=[SECRET, "u2"], request="ticket 2")
 
@@ -64,5 +67,8 @@ def in_one_pass(where, folder: Path) -> None:
 
 
 def publish(stream, folder: Path) -> None:
-    lines = [f"{stored.round} {stored.statistic} {stored.exact.hex()}\n" for stored in stream.store.releases()]
+    lines = [
+        f"{stored.round} {stored.statistic} {stored.exact.hex()} {stored.line.hex()}\n"
+        for stored in stream.store.releases()
+    ]
     (folder / "published").write_text("".join(lines))

@@ -18,10 +18,11 @@ from ..errors import InputError, VerificationError
 from . import postgres_schema
 from .authenticated import Row, refusal
 from .canonical_blocks import Edit, Place
+from .formats import check_format
 from .postgres_address import read
 from .postgres_reach import out_of_reach
 from .postgres_schema import FORMAT, RELATIONS, SMALL, unaccounted
-from .store import SELECTED, Store, check_format
+from .store import SELECTED, Store
 from .tables import BEFORE, BLOCK, Side, StoredTable
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from typing import Any
 from ..errors import InputError
 from ..files import os_errors
 from .authenticated import Row, refusal
+from .formats import check_format
 from .lock import Lock
 from .sqlite_residue import MAGIC, residue
 from .sqlite_wipe import logged, set_version, wipe
-from .store import Store, check_format
+from .store import Store
 from .tables import BEFORE, FORMAT, SIDES, Side, differences, statements
 
 PAGE = 4096

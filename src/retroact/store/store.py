@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InputError, VerificationError
+from ..errors import VerificationError
 from .authenticated import Authenticated, refusal
 from .canonical_blocks import Edit, Place
+from .formats import check_format
 from .seals import SIZE, Digest
 from .tables import (
-    BEFORE,
     BLOCK,
     BOUNDARY,
     ERASED,
@@ -34,8 +34,6 @@ from .tables import (
     StoredTable,
 )
 
-OPENED_BY = {1: "0.1.0", 2: "0.2.0"}
-"""The version of the package that opens a store of an old format."""
 SELECTED = 400
 """Blocks in one query."""
 PREPARED = "where state = ? and prepared = ?"
@@ -138,9 +136,10 @@ class Store(Authenticated):
         digest.add(INBOX, self._seals.sum(self._seals.mac(INBOX, entry) for entry in entries))
         return [digest.sums[table.name].to_bytes(SIZE, "big") for table in (BLOCK, INBOX)]
 
-    def receive(self, number: int, entry: bytes) -> None:
+    def receive(self, entries: Sequence[tuple[int, bytes]]) -> None:
+        """All of these entries of the inbox, each with its number, or none."""
         with self.transaction("data"):
-            self.insert(INBOX, [(number, entry)])
+            self.insert(INBOX, entries)
 
     def replace_inbox(self, entries: Sequence[bytes]) -> None:
         with self.transaction("data"):
@@ -160,13 +159,22 @@ class Store(Authenticated):
         with self.transaction("data"):
             self.insert(STATE, [("format", str(self.newest)), ("stream", stream)])
 
-    def seal(self, round: int, edit: Edit) -> None:
-        """Replace the surviving data by those of this round, and empty the inbox."""
+    def seal(self, round: int, edit: Edit, staged: Sequence[tuple[str, str]] = ()) -> None:
+        """Replace the surviving data by those of this round, and empty the inbox. The encrypted releases of several
+        rounds are `staged` with the data (`staging`)."""
         with self.changing(edit):
             self._fill_inbox([])  # first, as blocks then take its pages
             self.edit_blocks(edit)
-            self.replace(STATE, [("round", str(round))])
+            self.replace(STATE, [("round", str(round)), *staged])
             self._digests["data"].round = round
+
+    def states(self, prefix: str) -> dict[str, str]:
+        """Those whose names begin so."""
+        return {name: value for name, value in self.whole(STATE) if name.startswith(prefix)}
+
+    def forget_states(self, names: Iterable[str]) -> None:
+        with self.transaction("data"):
+            self.delete(STATE, "where name = ?", [(name,) for name in names])
 
     def edit_blocks(self, edit: Edit) -> None:
         """Within a transaction."""
@@ -213,10 +221,9 @@ class Store(Authenticated):
         rounds: Sequence[Prepared],
         notes: Mapping[str, str] | None = None,
         boundaries: Sequence[tuple[int, int]] = (),
-        releases: Sequence[Stored] = (),
     ) -> None:
         """Before a seal empties the inbox: keep what it holds of sources (how far, which positions) and requests, and
-        the boundaries of the round. Releases of several rounds wait here (`staging`)."""
+        the boundaries of the round."""
         with self.transaction("journal"):
             self.insert(BOUNDARY, boundaries)
             self.replace(NOTE, list((notes or {}).items()))
@@ -229,7 +236,6 @@ class Store(Authenticated):
                 self.delete(REQUEST, "where name = ? and state = ?", [(each.name, "received") for each in requests])
                 self.insert(REQUEST, [each._replace(prepared=round) for each in requests], unless_known=True)
                 self.insert(ERASED, [(subject, round) for subject in erased], unless_known=True)
-            self.insert(RELEASE, releases)
 
     def boundaries(self) -> list[int]:
         """Where rounds begin and end, from the start of the first one on."""
@@ -250,6 +256,8 @@ class Store(Authenticated):
             kept = {*waiting}
             rows = [Request(*row) for row in self.select(REQUEST, "where prepared > ?", [self.sealed + over])]
             self.delete(REQUEST, "where name = ?", [(each.name,) for each in rows if each.name not in kept])
+            if self.number("revising") > self.sealed:
+                self.replace(NOTE, [("revising", "")])
 
     def commit(
         self,
@@ -331,18 +339,3 @@ class Store(Authenticated):
     def erased(self) -> set[bytes]:
         """The keyed hashes of subjects whose later records are rejected."""
         return {subject for subject, _ in self.whole(ERASED)}
-
-
-def check_format(where: str, found: str | None, newest: int) -> None:
-    """Refuse a store of another format."""
-    if found is None or not found.isdecimal() or BEFORE <= int(found) <= newest:
-        return
-    number = int(found)
-    if number > newest:
-        raise InputError(f"{where}: expected store format {newest}, got {number}: a later version of retroact made it")
-    version = OPENED_BY.get(number, "in an earlier version")
-    raise InputError(
-        f"{where}: expected store format {newest}, got {number}, which only retroact {version} opens. To erase there, "
-        f"use that version: retroact erase {where} --subject ... --close. Its records cannot be taken over: "
-        "a new stream begins with the source again, and the privacy budget that it spends adds to the old one's"
-    )

@@ -126,7 +126,7 @@ class Core:
             if self.open is not opened:
                 # the source belongs to the round that was closed inside, and not to operations after that
                 mark, reading = OpenRound(self.schema).mark(), None
-            self.persistence.receive(self, mark, reading)
+            self.persistence.receive(self, mark, [] if reading is None else [reading])
             self._remove_if_over()
 
     def append(self, batch: Operations | Single) -> None:

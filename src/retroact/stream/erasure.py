@@ -58,15 +58,15 @@ class Hashes:
     def __init__(self, key: Key, sealed: bytes | None = None) -> None:
         """`sealed`: the secret of the predecessor (`handed_on`), so that its hashes are known here."""
         own = key.derive("hashes of requests and subjects")
-        self._secret = own if sealed is None else _wrap(key).decrypt(sealed[:12], sealed[12:], None)
+        self._secret = own if sealed is None else _decrypted(_wrap(key), sealed)
         self._outcomes = _cipher(self._hash("outcomes of requests"))
+        self._staged = _cipher(key.derive("releases that wait"))
         self.signing = key.derive("receipts")
         self.stream = key.derive("name of the stream")[:16].hex()
 
     def handed_on(self, key: Key) -> bytes:
         """The secret of these hashes, encrypted for another key."""
-        nonce = secrets.token_bytes(12)
-        return nonce + _wrap(key).encrypt(nonce, self._secret, None)
+        return _encrypted(_wrap(key), self._secret)
 
     def subject(self, who: str | bytes) -> bytes:
         """Equal for a subject and for its SHA-256."""
@@ -94,18 +94,23 @@ class Hashes:
         ([True, False], 92)
         """
         flags = bytes(found[subject] for subject in sorted({*subjects}))
-        nonce = secrets.token_bytes(12)
-        return nonce + self._outcomes.encrypt(nonce, flags + bytes([2]) * (-len(flags) % PADDED), content)
+        return _encrypted(self._outcomes, flags + bytes([2]) * (-len(flags) % PADDED), content)
 
     def unseal(self, content: bytes, sealed: bytes | None) -> list[bool]:
         """Whether records were found, for each distinct subject in the order of the hashes."""
-        from cryptography.exceptions import InvalidTag
-
         try:
-            flags = self._outcomes.decrypt((sealed or b"")[:12], (sealed or b"")[12:], content)
-        except (InvalidTag, ValueError):
+            flags = _decrypted(self._outcomes, sealed or b"", content)
+        except ValueError:
             raise VerificationError("expected an outcome sealed by this stream, got another") from None
         return [flag == 1 for flag in flags if flag != 2]
+
+    def encrypted(self, content: bytes, name: bytes) -> bytes:
+        """Readable only with the key, and only under this name."""
+        return _encrypted(self._staged, content, name)
+
+    def decrypted(self, sealed: bytes, name: bytes) -> bytes:
+        """A `ValueError` if it is not of this stream and this name."""
+        return _decrypted(self._staged, sealed, name)
 
     def _hash(self, *parts: str | bytes) -> bytes:
         return hmac.digest(self._secret, name_bytes(*parts), "sha256")
@@ -119,6 +124,21 @@ def _cipher(key: bytes) -> AESGCM:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     return AESGCM(key)
+
+
+def _encrypted(cipher: AESGCM, content: bytes, context: bytes | None = None) -> bytes:
+    """A nonce, drawn anew, and what it encrypts."""
+    nonce = secrets.token_bytes(12)
+    return nonce + cipher.encrypt(nonce, content, context)
+
+
+def _decrypted(cipher: AESGCM, sealed: bytes, context: bytes | None = None) -> bytes:
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        return cipher.decrypt(sealed[:12], sealed[12:], context)
+    except InvalidTag:
+        raise ValueError("not encrypted under this key and context") from None
 
 
 class Earlier(msgspec.Struct, frozen=True):

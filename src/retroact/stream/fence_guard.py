@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import InputError, VerificationError
-from ..store import inbox
+from ..store import inbox, staging
 from ..store.fence import Fence, Mark
-from ..store.staging import waiting
 from ..store.store import Store
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def _of_a_lost_fence(store: Store, fence: Fence, after: int | None) -> Standing:
 
 def _against(store: Store, mark: Mark, over: bool, restored: bool) -> Standing:
     committed = max(store.committed, store.number("origin"))
-    if store.sealed > committed + 1 and store.sealed != waiting(store):
+    if store.sealed > committed + 1 and committed + 1 not in staging.waiting(store):
         raise VerificationError(
             f"{store.where}: the data are of round {store.sealed} and the journal is of round {store.committed}: "
             "restore both from one backup"

@@ -206,8 +206,7 @@ def _begin(store: Store, mark: Mark, spec: Specification, follows: Follows | Non
         store.write_notes({"origin": str(follows.round), "hashes": follows.secret(key).hex(), **follows.notes})
         store.seal(follows.round, canonical_blocks.Edit(store.places(), follows.blocks(key)))
         store.prepare([Prepared(follows.round, follows.sources, erased=[*follows.erased])])
-        for number, entry in enumerate(follows.inbox, start=1):
-            store.receive(number, entry)
+        store.receive([*enumerate(follows.inbox, start=1)])
     store.initialise(mark.stream)
 
 

@@ -34,9 +34,9 @@ class Unwritten(Persistence):
     def require_ready(self) -> None:
         self.behind.require_ready()
 
-    def receive(self, core: Core, mark: RoundMark, reading: Reading | None) -> None:
+    def receive(self, core: Core, mark: RoundMark, readings: Sequence[Reading]) -> None:
         assert core.passing is not None
-        core.passing.read(reading)
+        core.passing.read(readings)
 
 
 class Pass:
@@ -87,9 +87,8 @@ class Pass:
         """How many records these subjects had when rounds were last settled."""
         return self._core.ledger.of_subjects(who)
 
-    def read(self, reading: Reading | None) -> None:
-        if reading is not None:
-            self._readings.append(reading)
+    def read(self, readings: Sequence[Reading]) -> None:
+        self._readings += readings
 
     def end_round(self) -> None:
         """The next round opens, and this one waits."""
@@ -153,17 +152,16 @@ class Pass:
             core.open = opened
 
     def _finish(self) -> None:
-        """Settle, and keep what came in since, as one entry for each source."""
+        """Settle, and keep what came in since, with how far all of its sources were read: at once, since a position
+        without its operations would lose them, and operations without a position would come again."""
         core = self._core
         if not self.goes_on:
             return
         self.settle()
         core.persistence, core.passing = self._behind, None
         core.persistence.reconsider(core)
-        mark = self._mark
-        for source in dict.fromkeys(each for each, _, _ in self._readings) or (None,):
-            read = [each for each in self._readings if each[0] == source]
-            delivered = [number for _, _, numbers in read for number in numbers]
-            reading = None if source is None else (source, max(position for _, position, _ in read), delivered)
-            core.persistence.receive(core, mark, reading)
-            mark = core.open.mark()
+        joined: dict[str, Reading] = {}
+        for source, position, delivered in self._readings:
+            _, reached, before = joined.get(source, (source, position, []))
+            joined[source] = source, max(reached, position), [*before, *delivered]
+        core.persistence.receive(core, self._mark, [*joined.values()])

@@ -31,8 +31,9 @@ class Persistence:
         """Which subjects' records are rejected; None if no subject's are."""
         return None
 
-    def receive(self, core: Core, mark: RoundMark, reading: Reading | None) -> None:
-        """What came in since the mark, and how far it read a source; acknowledged when this returns."""
+    def receive(self, core: Core, mark: RoundMark, readings: Sequence[Reading]) -> None:
+        """What came in since the mark, and how far it read its sources; acknowledged when this returns, all of it or
+        nothing."""
 
     def writing(self) -> AbstractContextManager[None]:
         """A failure inside may leave memory and store in different states."""

@@ -24,6 +24,8 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
+import msgspec
+
 from ..errors import InputError, RetroactError, VerificationError
 from ..ledger import Change, Entry, Operations, Removal, RoundChanges
 from ..ledger.codec import Records
@@ -32,7 +34,7 @@ from ..store import canonical_blocks, inbox, staging
 from ..store.canonical_blocks import Place
 from ..store.receipt import moment
 from ..store.store import Store
-from ..store.tables import Prepared, Request, Stored
+from ..store.tables import Prepared, Request
 from . import journal_rows as rows
 from . import layout
 from .closing import Closing
@@ -105,24 +107,25 @@ class Vault(Persistence):
         sealed = self.hashes.seal(asked.content, found, asked.subjects) if asked.who else None
         return Request(asked.name, asked.content, "received", moment(), outcome=sealed)
 
-    def receive(self, core: Core, mark: RoundMark, reading: Reading | None) -> None:
+    def receive(self, core: Core, mark: RoundMark, readings: Sequence[Reading]) -> None:
         opened = core.open
         batch = opened.updates.since(mark.updates)
-        if reading is None and not len(batch):
+        if not readings and not len(batch):
             return
         if core.over and len(opened.requests) == mark.requests and isinstance(batch, Operations) and batch.emptied:
             opened.requests.append((self.request(self.hashes.request(None, [], []), []), []))
         made = opened.requests[mark.requests :]
         requests = [[each.name, each.content, each.received, subjects, each.outcome] for each, subjects in made]
-        source, position, delivered = reading or (None, None, ())
-        entry = inbox.write(core.schema, Entry(batch, source, position, delivered, requests))
+        # an entry has one source: the first one has all operations, the others say how far theirs were read
+        parts = [Entry(Operations(), *reading) for reading in readings] or [Entry(Operations())]
+        parts[0] = msgspec.structs.replace(parts[0], operations=batch, requests=requests)
+        entries = [*enumerate((inbox.write(core.schema, each) for each in parts), start=opened.entries + 1)]
         with self.writing():
-            number = opened.entries + 1
             if core.over and self.store.note("amended"):
-                # right with this entry or without it, wherever a crash comes
-                self.store.write_notes({"amended": f"{self._amended()} {self._amended((number, entry))}"})
-            self.store.receive(number, entry)
-            opened.entries = number
+                # right with these entries or without them, wherever a crash comes
+                self.store.write_notes({"amended": f"{self._amended()} {self._amended(*entries)}"})
+            self.store.receive(entries)
+            opened.entries += len(entries)
             if requests:
                 self.guard.advance(core)
 
@@ -156,18 +159,21 @@ class Vault(Persistence):
         store, first, last = self.store, closing[0].round, closing[-1].round
         edit = self._edit(core, change)
         revised = max((each.round for each in closing if each.revises), default=0)
-        scrub = self._unscrubbed or any(each.leaves_traces for each in closing)
+        several = len(closing) > 1
+        scrub = self._unscrubbed or several or any(each.leaves_traces for each in closing)
         releases = [stored for each in closing for stored in rows.stored(each.round, each.releases)]
+        staged = [*staging.staged(first, last, releases, self.hashes.encrypted)] if several else []
         self.guard.require_unmoved()
         self._sealing = True
         notes = ({"revising": str(revised)} if revised else {}) | ({"unscrubbed": "1"} if scrub else {})
-        self._prepare(core, closing, notes, releases)
-        store.seal(last, edit)
+        self._prepare(core, closing, notes)
+        store.seal(last, edit, staged)
         self._unscrubbed = scrub and not store.scrub()
         done = {"unscrubbed": ""} if scrub and not self._unscrubbed else {}
         done |= {"revised": str(revised)} if revised else {}
-        done |= {staging.STAGED: ""} if first < last else {}
         store.commit(last, releases, moment(), done, first=first)
+        if several:
+            staging.forget(store)
         self._place(edit)
 
     def publish(self, core: Core) -> None:
@@ -176,20 +182,13 @@ class Vault(Persistence):
         self._sealing = False
         self._purge(core)
 
-    def _prepare(
-        self, core: Core, closing: Sequence[Closing], notes: Mapping[str, str], releases: Sequence[Stored]
-    ) -> None:
-        store, last = self.store, closing[-1].round
+    def _prepare(self, core: Core, closing: Sequence[Closing], notes: Mapping[str, str]) -> None:
         # and the end of the next round, which takes records as soon as this one is closed
-        boundaries = _unkept(core, last + 1)
-        several = len(closing) > 1
-        if not (notes or boundaries or several or any(each.opened.reading or each.opened.requests for each in closing)):
+        boundaries = _unkept(core, closing[-1].round + 1)
+        if not (notes or boundaries or any(each.opened.reading or each.opened.requests for each in closing)):
             return
         made = [rows.prepared(each, self.hashes, rejects=_rejects(core)) for each in closing]
-        if several:
-            store.prepare(made, {**notes, staging.STAGED: str(last)}, boundaries, releases)
-        else:
-            store.prepare(made, notes, boundaries)
+        self.store.prepare(made, notes, boundaries)
         if core.grid is not None:
             core.grid.keep(boundaries)
         self._erased |= {subject for each in made for subject in each.erased}
@@ -295,19 +294,20 @@ class Vault(Persistence):
     def recover(self, core: Core) -> None:
         """Finish what a crash interrupted, step by step in the order of the protocol."""
         store, round = self.store, core.round - 1
-        if (staged := staging.waiting(store)) > round:
-            with self.writing():
-                staging.drop(store)
-            self._unscrubbed = True
         done = max(store.committed, core.origin)
         if round > done:
             # sealed and not committed: the same data give the same releases, and those of several rounds wait
             revised = {"revised": str(store.number("revising"))} if done < store.number("revising") <= round else {}
-            again = {} if round <= self.silent or staged else core.engine.releases(round, core.engine.totals)
+            if staging.waiting(store):
+                releases = staging.releases(store, self.hashes.decrypted)
+            else:
+                again = {} if round <= self.silent else core.engine.releases(round, core.engine.totals)
+                releases = rows.stored(round, again)
             with self.writing():
-                revised |= {staging.STAGED: ""} if staged else {}
-                store.commit(round, rows.stored(round, again), moment(), revised, first=done + 1)
+                store.commit(round, releases, moment(), revised, first=done + 1)
             log(INFO, "%s: recovered: round %d was interrupted, and is committed", store.where, round)
+        with self.writing():
+            staging.forget(store)
         self.load(core)
         noted = store.note("amended")
         if core.over and noted and self._amended() not in noted.split():
