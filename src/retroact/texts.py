@@ -50,7 +50,7 @@ class Texts(Sequence[str | None]):
         present: Sequence[Any] = texts
         absent = None in texts
         if absent:
-            present = [text or "" for text in texts]
+            present = ["" if text is None else text for text in texts]
         try:
             joined = "".join(present)
         except TypeError:

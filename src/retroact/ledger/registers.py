@@ -6,6 +6,7 @@ Free slots and spare room are zero, which is no record, since stamps begin at 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 import numpy as np
@@ -159,7 +160,7 @@ class Registers:
         )
 
     def reserve(self, edit: RegisterEdit) -> None:
-        """Make room for an edit, so that carrying it out cannot fail."""
+        """Make room for an edit: carrying it out then needs memory for what has the size of the edit alone."""
         self._ids.reserve(len(edit.ids), int(edit.ids.counts.sum()))
         size = self._ids.size + len(edit.ids)
         if size > len(self._words[0]):
@@ -176,10 +177,17 @@ class Registers:
             word[edit.removed] = 0
             word[slots] = new
         self._index.replace(edit.unlisted, np.concatenate([edit.written, slots]))
+        with suppress(MemoryError):
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Give back memory, if there is much more than is needed; each step as a whole."""
+        self._ids.shrink()
         if self._ids.sparse:
-            self._ids, kept = self._ids.compacted()
-            self._words = sorted_keys.take(self._words, kept)
+            ids, kept = self._ids.compacted()
+            words = sorted_keys.take(self._words, kept)
             self._index.drop()
+            self._ids, self._words = ids, words
         if len(self._words[0]) > max(SMALL, 4 * self._ids.size):  # give back the memory of a much larger table
             self._words = _resized(self.words, self._ids.size)
 

@@ -99,6 +99,7 @@ class SubjectCodes:
     def sweep(self) -> None:
         """Forget every subject without a reference."""
         self._table.remove(self._references.unused())
+        self._table.shrink()
 
     @property
     def sparse(self) -> bool:

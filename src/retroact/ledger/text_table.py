@@ -11,6 +11,7 @@ rebuilt. A number is -1 where a text is not in the table.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from hashlib import blake2b
 
 import numpy as np
@@ -123,7 +124,7 @@ class TextTable:
         self._lengths[numbers] = own.lengths
         self._filled += len(own.words)
         self._free, self.size = self._free[: len(self._free) - reused].copy(), size
-        self._place(numbers, marks(own) if mark is None else mark)
+        self._taken += _place(self._table, numbers, marks(own) if mark is None else mark)
         return numbers
 
     def remove(self, numbers: I64) -> None:
@@ -140,13 +141,17 @@ class TextTable:
         self._unused += len(words)
         self._starts[numbers], self._lengths[numbers] = 0, _NO_TEXT
         self._free = np.concatenate([self._free, numbers])
-        if 2 * self._unused > self._filled > SMALL:
-            self._tidy(0)
-        if len(self._table) > max(SMALL, 16 * len(self)):
-            self._rehash(0)
+
+    def shrink(self) -> None:
+        """Give back memory, if there is much more than is needed. Without it the table is as right as before."""
+        with suppress(MemoryError):
+            if 2 * self._unused > self._filled > SMALL:
+                self._tidy(0)
+            if len(self._table) > max(SMALL, 16 * len(self)):
+                self._rehash(0)
 
     def reserve(self, count: int, words: int) -> None:
-        """Make room, so that an insertion cannot fail for want of memory."""
+        """Make room for an insertion, which may come after removals."""
         if self._filled + words > len(self._words):
             self._tidy(words)
         size = self.size + max(0, count - len(self._free))
@@ -166,22 +171,10 @@ class TextTable:
         dense.insert(self[old])
         return dense, old
 
-    def _place(self, numbers: I64, mark: U64) -> None:
-        """Give each of these a place in the hash table."""
-        probe = _Probe(mark, len(self._table))
-        while len(probe.rows):
-            rows, places = probe.rows, probe.places
-            before = self._table[places]
-            free = before < 0
-            self._table[places[free]] = numbers[rows[free]]
-            won = self._table[places] == numbers[rows]
-            self._taken += int((before[won] == _NEVER).sum())
-            probe.go_on(~won)
-
     def _rehash(self, more: int) -> None:
-        numbers = self.numbers()
-        self._table, self._taken = _empty(len(self) + more), 0
-        self._place(numbers, marks(self[numbers]))
+        numbers, table = self.numbers(), _empty(len(self) + more)
+        taken = _place(table, numbers, marks(self[numbers]))
+        self._table, self._taken = table, taken
 
     def _tidy(self, more: int) -> None:
         """Move the texts to new memory without gaps."""
@@ -209,6 +202,20 @@ class _Probe:
         self.rows = self.rows[where]
         steps = (self._mark[self.rows] >> np.uint64(40)) | np.uint64(1)
         self.places = ((self.places[where].view(np.uint64) + steps) & self._limit).view(np.int64)
+
+
+def _place(table: NDArray[np.int32], numbers: I64, mark: U64) -> int:
+    """Give each of these a place of its own in a hash table. How many of the places were new."""
+    probe, new = _Probe(mark, len(table)), 0
+    while len(probe.rows):
+        rows, places = probe.rows, probe.places
+        before = table[places]
+        free = before < 0
+        table[places[free]] = numbers[rows[free]]
+        won = table[places] == numbers[rows]
+        new += int((before[won] == _NEVER).sum())
+        probe.go_on(~won)
+    return new
 
 
 def _empty(count: int) -> NDArray[np.int32]:
