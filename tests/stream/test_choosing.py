@@ -130,6 +130,20 @@ def test_a_named_law_or_process_is_kept():
         spec_of(law="cauchy")
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [{"horizon": 1000}, {"horizon": 200_000}, {"horizon": 3000, "window": 2000}, {"horizon": None, "window": 2000},
+     {"horizon": None}],
+    ids=str,
+)  # fmt: skip
+def test_crossfade_noise_without_delta_is_refused_certified_or_not(shape):
+    """Where it is not certified, Schauder noise takes its place, with Gaussian noise as was asked for."""
+    for refused in ({"delta": 0}, {"law": "laplace"}):
+        with pytest.raises(ra.InputError, match=r"crossfade noise is Gaussian.* - at statistics\.s\.noise"):
+            spec_of(ra.Count(noise="crossfade"), **shape, **refused)
+    assert spec_of(ra.Count(noise="crossfade"), **shape).choice.law == "gaussian"
+
+
 # What is chosen is private ------------------------------------------------------------------------------------------
 
 PROMISED = [

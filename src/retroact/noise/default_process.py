@@ -139,6 +139,8 @@ def candidates(
         return {"doubling": _made(paper_form("Doubling"))}
     if choice == "paper" or isinstance(choice, Oblivious):
         return {"paper": paper_form("PaperTree")(releases)}
+    if choice == "crossfade" and kind == "pure":
+        raise InputError(GAUSSIAN, place=place)  # also where Schauder noise would take its place
     found = {name: process for name, process in _all(releases, live) if wanted in (None, name)}
     if not found:
         return candidates("schauder", releases, live, place, kind)
