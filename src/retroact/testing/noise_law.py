@@ -25,6 +25,7 @@ from ..statistics.wrapper import layers
 from ..stream import Specification
 from .claimed_law import ENDLESS, Claim, Nodes, claims
 from .judgement import Conformance, NoiseKind, judge
+from .lattice import check_lattice
 
 # The most pairs of releases to check.
 PAIRS = 4
@@ -61,13 +62,13 @@ def check_noise_law(
     refuted."""
     out = {}
     for name in spec.statistics:
+        check_draws(spec, name)
         for noise in noises(spec, name, rounds):
             out[noise.name] = conforms(noise, drawn(noise, draws, Key.for_testing(draws).coins(noise.name)))
             if not out[noise.name].holds:
                 raise VerificationError(
                     f"noise law of {noise.name}: refuted by {draws} draws: {out[noise.name].worst.asked}"
                 )
-        check_draws(spec, name)
     return out
 
 
@@ -116,12 +117,14 @@ def pairs_of(indices: list[int], random: Random) -> list[tuple[int, int]]:
 
 def check_draws(spec: Specification, name: str, seed: int = 0) -> int:
     """Checks that what a mechanism draws is, integer by integer, the sum over the nodes of its process, each drawn
-    separately. Returns the number of releases checked; raises where they differ."""
+    separately, and that Gaussian noise is coarse on its lattice. Returns the number of releases checked; raises where
+    they differ."""
     count = 0
     if isinstance(spec.statistics[name].noise, Oblivious):
         return count
     dense = _dense(spec, name)
     for which, _, _, mechanism in claims(spec, name, Key.for_testing(seed).coins("draws")):
+        check_lattice(which, mechanism)
         units = {mechanism.units[i]: i for i in range(min(mechanism.size, SOME))}
         for index in looked_at(spec, name, mechanism, Random(seed)):
             places = sorted({*range(min(SOME, mechanism.size)), *units.values(), mechanism.size - 1})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from random import Random
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from ..noise import Oblivious
 from ..stream import Specification
 from .altered import understated
 from .check import Check, Finding, require
+from .crossfade_costs import crossfade_costs
 from .hiding import cost_of
 from .histories import Shape, neighbouring_pairs, values_of
 from .ranges import Ranges, ranges_in
@@ -102,7 +104,8 @@ class Sensitivity(Check[Specification]):
         worst: Candidate | None = None
         unhidden: list[str] = []
         try:
-            for candidate in candidates(target, self.name, seeds.random(), pairs=self.pairs):
+            pairs = candidates(target, self.name, seeds.random(), pairs=self.pairs)
+            for candidate in chain(pairs, crossfade_costs(target, self.name, seeds.branch("costs").random())):
                 tried += 1
                 if worst is None or candidate.cost > worst.cost:
                     worst = candidate
@@ -112,6 +115,7 @@ class Sensitivity(Check[Specification]):
             if not unhidden:
                 return unmoved(target, self.name, seeds.random())
             worst = Candidate(Fraction(0), list, list)
+        moved = sum(len(one.shift) for one in worst.moved)
         letter, root = ("epsilon", 1.0) if share.kind == "pure" else ("mu^2", 0.5)
         ratio = float(worst.cost / share.amount)
         granted = f"{float(share.amount):.6g}"
@@ -134,7 +138,7 @@ class Sensitivity(Check[Specification]):
                 f"{letter} of the worst pair": f"{float(worst.cost):.6g}",
                 "cost, of the share": f"{ratio:.6g}",
                 "exact cost, of the share": str(worst.cost / share.amount),
-                "noises that move": str(sum(len(moved.shift) for moved in worst.moved)),
+                "noises that move": str(moved) if moved or not worst.cost else "all",
             },
             counterexample=lambda: unhidden or worst.describe(),
         )

@@ -41,6 +41,7 @@ LAST, WINDOWS = 1 << 20, 4
 # Processes in which any change moves every node of a block are not searched beyond this many releases.
 MOST_NODES = 1 << 14
 # Of crossfade noise, in which any change moves all nodes, the first releases are searched: what it hides, they show.
+# What intervals cost over the whole horizon, without a list of what moves, is in `crossfade_costs`.
 PREFIX = 1 << 10
 BY_PATTERN = (AnyRounds, StampedBlocks, BySize)
 """Processes whose shift depends on the whole pattern, not on each end of an interval."""
@@ -193,24 +194,33 @@ class Search:
         if isinstance(process, BY_PATTERN) and last > MOST_NODES:
             return
         self._last = last = min(last, PREFIX) if isinstance(process, Faded) else last
-        by_value = [(value, amounts) for value in values if (amounts := self._amounts(value))]
-        if not by_value:
+        if (found := self.largest(values)) is None:
             return
-        record, amounts = max(by_value, key=lambda pair: self._size(pair[1]))
+        record, amounts = found
         for start, end in _intervals(last, live, random):
             if (parts := self._interval_nodes(start, end)) is not None:
                 yield self._counted_record(record, amounts, parts, start, end)
         yield from self._flipping(last, random)
 
+    def largest(self, values: Sequence[Any]) -> tuple[Any, Amounts] | None:
+        """The record that moves the coordinates most, if any moves them."""
+        by_value = [(value, amounts) for value in values if (amounts := self._amounts(value))]
+        return max(by_value, key=lambda pair: self._size(pair[1]), default=None)
+
+    def by_unit(self, amounts: Amounts) -> list[tuple[int, int]]:
+        """A coordinate of each unit, and the norm, to its power, of what moves those of this unit."""
+        found: dict[int, tuple[int, int]] = {}
+        for coordinate, amount in amounts:
+            unit = self.mechanism.units[coordinate]
+            found[unit] = coordinate, found.get(unit, (0, 0))[1] + abs(amount) ** self._p
+        return list(found.values())
+
     def _counted_record(
         self, record: Any, amounts: Amounts, parts: list[tuple[Mechanism, Shift]], start: int, end: int
     ) -> Candidate:
         """The cost is that of the norm of the amounts, and is the same for all coordinates of one unit."""
-        by_unit: dict[int, tuple[int, int]] = {}
-        for coordinate, amount in amounts:
-            unit = self.mechanism.units[coordinate]
-            by_unit[unit] = coordinate, by_unit.get(unit, (0, 0))[1] + abs(amount) ** self._p
-        costs = (size * cost_of(noise, at, shift) for at, size in by_unit.values() for noise, shift in parts if shift)
+        by_unit = self.by_unit(amounts)
+        costs = (size * cost_of(noise, at, shift) for at, size in by_unit for noise, shift in parts if shift)
 
         def moved() -> list[Moved]:
             return [
@@ -220,8 +230,7 @@ class Search:
                 if shift
             ]
 
-        pair = f"one record {record} that is counted in releases {start + 1:,} to {end:,}, or none"
-        return Candidate(sum(costs, Fraction(0)), moved, lambda: [pair])
+        return Candidate(sum(costs, Fraction(0)), moved, lambda: [counted_pair(record, start, end)])
 
     def _amounts(self, value: Any) -> Amounts:
         """How far one record moves each coordinate."""
@@ -274,6 +283,10 @@ class Search:
                 moved = Moved(0, self.mechanism, combined(*((1, piece) for piece in pieces)))
                 pair = f"a value that changes after the releases {ends}"
                 yield Candidate(moved.cost, lambda moved=moved: [moved], lambda pair=pair: [pair])  # type: ignore[misc]
+
+
+def counted_pair(record: Any, start: int, end: int) -> str:
+    return f"one record {record} that is counted in releases {start + 1:,} to {end:,}, or none"
 
 
 def _describe(one: History, other: History) -> list[str]:
