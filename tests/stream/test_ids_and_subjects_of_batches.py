@@ -48,8 +48,10 @@ def test_which_ids_hold_a_record():
     stream.delete(id="b")
     stream.erase(subject="u3")
     stream.add([{"age": 60}, {"age": 61}], id=["d", "e"])
-    assert stream.holds([*"abcde"]) == [True] * 5
+    assert stream.holds([*"abcde"]) == [True, False, False, True, True]
     stream.close_round()
     assert stream.holds([*"abcde"]) == [True, False, False, True, True]
+    with pytest.raises(ra.InputError, match="expected either"):
+        stream.holds()
     with pytest.raises(ra.InputError, match="got None"):
         stream.holds([None])

@@ -177,9 +177,9 @@ class Ledger:
             np.add.at(found, theirs.owners(sorted_keys.take(self._registers.words, slots)), 1)
         return [int(number) for number in found[codes]]
 
-    def holds(self, ids: Sequence[str]) -> Mask:
-        """Which of these ids hold a surviving record."""
-        return self._registers.holds(ids)
+    def holds(self, ids: Sequence[str], erased: Sequence[str | bytes] = ()) -> Mask:
+        """Which of these ids hold a surviving record that belongs to none of these subjects."""
+        return self._registers.holds(ids, self._keys.belonging_to(erased))
 
     def state(self) -> bytes:
         """The surviving data as bytes: equal for equal data."""

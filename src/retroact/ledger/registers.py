@@ -81,8 +81,12 @@ class Registers:
     def ids(self, slots: I64) -> Texts:
         return self._ids[slots]
 
-    def holds(self, ids: Sequence[str]) -> Mask:
-        return self._ids.find(Texts.of(ids, place="id")) >= 0
+    def holds(self, ids: Sequence[str], erased: Erased | None) -> Mask:
+        slots = self._ids.find(Texts.of(ids, place="id"))
+        held: Mask = slots >= 0
+        if erased is not None:
+            held[held] = ~erased(sorted_keys.take(self._words, slots[held]))
+        return held
 
     def belonging_to(self, erased: Erased) -> I64:
         """The slots of these subjects."""

@@ -124,6 +124,11 @@ def by_digest(who: Sequence[str | bytes], texts: Iterable[str | None]) -> dict[b
     return {digest: text for digest, text in digests if digest in wanted}
 
 
+def whose(who: Sequence[str | bytes], texts: Iterable[str | None]) -> set[str | bytes]:
+    """These texts, and those of the ``texts`` that they are SHA-256 digests of."""
+    return {*who, *by_digest(who, texts).values()}
+
+
 def require_utf8(texts: Sequence[str], *, place: str) -> None:
     """Refuse text without a UTF-8 form, which could be neither ordered nor stored."""
     try:

@@ -20,7 +20,7 @@ from ..schema import Schema
 from ..schema.field import Record
 from ..texts import Texts, chosen
 from .operations import PARTS, Operations, Single, Stamped
-from .text_codes import by_digest
+from .text_codes import by_digest, whose
 from .text_table import grouped
 
 UpdatesMark = tuple[int, int, int]
@@ -74,6 +74,10 @@ class Updates:
         """The subjects that are erased by name, in order."""
         return [name for batch, _ in self._batches for name in batch.erased]
 
+    def erases(self) -> list[str | bytes]:
+        """The same, and the subjects that are erased by the SHA-256 of their names."""
+        return [*self.erased(), *(digest for batch, _ in self._batches for digest in batch.digests)]
+
     def since(self, mark: UpdatesMark) -> Operations | Single:
         """What arrived after a mark, as one batch."""
         number, singles, _ = mark
@@ -107,10 +111,13 @@ class Updates:
         names: dict[Any, Any] = by_digest(who, self._owners)
         return [self._owners[names.get(each, each)] for each in who]
 
-    def ids_placed(self, round: int) -> Sequence[str]:
-        """The ids that get a record with a stamp up to this round, whatever else happens to them."""
-        whole = self.whole()
-        return chosen(whole.ids, whole.places[whole.placed.stamps <= round])
+    def leaves(self, ids: Sequence[str], round: int) -> dict[str, bool]:
+        """For each of these ids that has events: whether it holds a record when all of them are done."""
+        whole, wanted = self.whole().until(round), {*ids}
+        last = {id: event for event, id in enumerate(whole.ids) if id in wanted}
+        placed = dict(zip(whole.places.tolist(), whole.placed.owners(), strict=True))
+        gone = whose(self.erases(), placed.values())
+        return {id: event in placed and placed[event] not in gone for id, event in last.items()}
 
     def _begin(self, batch: Operations) -> None:
         """A batch, and room for the single records after it."""

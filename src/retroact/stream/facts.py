@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ..errors import InputError
 from ..ledger.operations import Position
+from ..ledger.text_codes import whose
 from ..privacy import Guarantee
 from ..schema import Schema
 from .door import Names, required
@@ -87,22 +89,30 @@ class StreamFacts(Publishing):
         """Surviving records at the last close. Exact, so not for publication."""
         return len(self._core.ledger)
 
-    def holds(self, id: Names) -> list[bool]:
-        """Whether each of these ids holds a record: one that survived the last close, or one that the open round
-        placed, whatever else it does to the id. Exact, so not for publication.
+    def holds(self, id: Names = None, *, subject: Names = None) -> list[bool]:
+        """Whether each of these ids would hold a record if the round closed now; or whether each of these subjects has
+        records and no erasure that waits. Exact, so not for publication.
 
         >>> import retroact as ra
         >>> stream = ra.Stream({"age": ra.Integer(0, 120)}, {"people": ra.Count()}, epsilon=1.0, horizon=10)
-        >>> stream.add({"age": 31}, id="a")
+        >>> stream.add({"age": [31, 44]}, id=["a", "b"], subject=["u1", "u2"])
         1
-        >>> stream.holds(["a", "b"])
-        [True, False]
+        >>> stream.delete(id="b")
+        >>> stream.holds(["a", "b", "c"]), stream.holds(subject="u1")
+        ([True, False, False], [True])
         """
+        if (id is None) == (subject is None):
+            raise InputError("expected either ids or subjects", place="id")
         with self._core.lock:
+            updates, ledger = self._core.open.updates, self._core.ledger
+            if id is None:
+                names = required(subject, "subject")
+                gone = whose(updates.erases(), names)
+                counts = zip(names, ledger.of_subjects(names), updates.of_subjects(names), strict=True)
+                return [name not in gone and bool(there or comes) for name, there, comes in counts]
             ids = required(id, "id")
-            placed = {*self._core.open.updates.ids_placed(self._core.round)}
-            survives = self._core.ledger.holds(ids).tolist()
-            return [there or name in placed for name, there in zip(ids, survives, strict=True)]
+            left, survives = updates.leaves(ids, self._core.round), ledger.holds(ids, updates.erases())
+            return [left.get(name, there) for name, there in zip(ids, survives.tolist(), strict=True)]
 
     def left_out(self) -> dict[str, int]:
         """How many of the records that survived the last close each statistic leaves out because a value is missing,
