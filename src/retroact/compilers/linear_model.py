@@ -36,7 +36,7 @@ from ..schema import Rows, Schema
 from ..schema.field import field_name, field_names, one_or_list
 from ..statistics.grant import Layout
 from ..statistics.models.classifier import ClassifierModel
-from ..statistics.models.feature_map import BITS, DEFAULT_MOST, LENGTH, FeatureMap, checked_knots
+from ..statistics.models.feature_map import BITS, DEFAULT_MOST, LENGTH, FeatureMap, checked_knots, checked_most
 from ..statistics.models.noisy_moments import LEAST, rounded
 from ..statistics.models.products import INTERCEPT, MOST_RECORDS, SQUARE, ClassTarget, NumberTarget
 from ..statistics.models.ridge import RidgeModel
@@ -82,6 +82,7 @@ class LinearModel(NoisySums):
         clip: float | str | Fraction = Fraction(3, 10),
         step: float | None = None,
         knots: int = 0,
+        most: int = DEFAULT_MOST,
         epsilon: float | Fraction | None = None,
         delta: float | str | Fraction = Fraction(1, 10**6),
     ) -> None:
@@ -90,8 +91,11 @@ class LinearModel(NoisySums):
             raise InputError(f"expected a target that is not one of the columns, got {target!r}", place="target")
         self.loss = choice(loss, get_args(Loss), "loss")
         self.iterations, self.knots = positive_int(iterations, "iterations"), checked_knots(knots)
+        self.most = checked_most(most)
         self.clip = _fraction(clip, "clip", Fraction(1, 1000), Fraction(2))
-        self.step = None if step is None else float(number(step, "step", "a number above 0", above=0))
+        self.step = (
+            None if step is None else float(number(step, "step", "a finite number above 0", above=0, below=math.inf))
+        )
         self.epsilon = None if epsilon is None else check_epsilon(epsilon)
         self.delta = _fraction(delta, "delta", Fraction(1, 10**60), Fraction(1, 2))
 
@@ -161,7 +165,7 @@ class LinearModel(NoisySums):
         return math.floor(self.clip * LENGTH)
 
     def _features(self, schema: Schema) -> FeatureMap:
-        return FeatureMap.of(schema, self.columns, DEFAULT_MOST, knots=self.knots)
+        return FeatureMap.of(schema, self.columns, self.most, knots=self.knots)
 
     def _target(self, schema: Schema) -> NumberTarget | ClassTarget:
         return NumberTarget(schema, self.target) if self.loss == "squared" else ClassTarget(schema, self.target)

@@ -12,19 +12,21 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import msgspec
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import NotFittedError
 
 from ..coins import Key
 from ..errors import InputError, RetroactError
 from ..stream import Release, Specification
 from ..stream.door import required
-from .fitted_stream import FittedStream, checked_ids
+from ..stream.open import exists
+from .fitted_stream import FittedStream, check_batch, checked_ids
 
 NONE = object()
 """No records at all; None as the records is a mistake."""
@@ -91,7 +93,9 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
 
     def add(self, X: Any, y: Any = None, *, ids: Any = None, subjects: Any = None) -> Self:
         """Add records, each with an id and the subject it belongs to if they are given; publish nothing."""
-        return self._all_or_nothing(lambda: self._advance(X, y, ids, subjects, [], publishes=False))
+        with self._all_or_nothing():
+            self._advance(X, y, ids, subjects, [], publishes=False)
+        return self
 
     def forget(self, ids: Any = None, *, subject: Any = None) -> Forgotten:
         """Delete the records with these ids, or all records of a subject (or several); publish nothing.
@@ -101,17 +105,12 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
         """
         if (ids is None) == (subject is None):
             raise InputError("expected either ids or a subject", place="ids")
-        source = self._current()
-        if source is None:
-            raise self._unfitted()
-        if ids is not None:
-            names = required(ids, "ids")
-            known = source.stream.holds(names)
-            source.apply(None, [], None, names)
-        else:
-            names = required(subject, "subject")
-            known = [each.found for each in source.stream.erase(subject=names).outcomes]
-        self._source = source
+        names = required(subject, "subject") if ids is None else required(ids, "ids")
+        with self._all_or_nothing():
+            source = self._current()
+            if source is None:
+                raise self._unfitted()
+            known = source.forget(names) if ids is not None else source.forget_subjects(names)
         return Forgotten([name for name, there in zip(names, known, strict=True) if not there], source.stream.over)
 
     def update(
@@ -130,10 +129,19 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
     def withdraw(self) -> Self:
         """Take the published model out of use: predictions are refused until the next release. An act of the operator,
         which says nothing about records; copies that were handed out are out of reach."""
-        for name in [name for name in vars(self) if name.endswith("_") and name not in self._kept]:
+        gone = [name for name in vars(self) if name.endswith("_") and name not in self._kept]
+        for name in gone:
             delattr(self, name)
-        self._withdrawn = True
+        self._withdrawn = frozenset(gone) | vars(self).get("_withdrawn", frozenset())
         return self
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """For what is not there."""
+            if name in vars(self).get("_withdrawn", ()):
+                raise _withdrawn()
+            return super().__getattribute__(name)
 
     def close(self) -> None:
         """Close the store, if there is one; records that wait for a release stay there."""
@@ -168,20 +176,26 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any = None, ids: Any = None, subjects: Any = None, forget: Any = None, *, fresh: bool = False
     ) -> Self:
         forgotten = [] if forget is None else required(forget, "forget")
-        return self._all_or_nothing(lambda: self._advance(X, y, ids, subjects, forgotten, fresh=fresh))
+        with self._all_or_nothing():
+            notes = self._advance(X, y, ids, subjects, forgotten, fresh=fresh)
+        # Warnings come last: one that is turned into an error interrupts nothing.
+        for note in notes:
+            warnings.warn(note, stacklevel=3)
+        return self
 
-    def _all_or_nothing(self, work: Callable[[], list[Warning]]) -> Self:
-        """Warnings come last: one that is turned into an error interrupts nothing."""
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """After an error all is as before, and a stream that was opened inside is closed."""
         before = dict(self.__dict__)
         try:
-            notes = work()
+            yield
         except BaseException:
+            opened = self.__dict__.get("_source")
             self.__dict__.clear()
             self.__dict__.update(before)
+            if opened is not None and opened is not before.get("_source"):
+                opened.close()
             raise
-        for note in notes:
-            warnings.warn(note, stacklevel=4)
-        return self
 
     def _advance(
         self,
@@ -200,11 +214,11 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
             columns = self._columns(X, y, reset=source is None)
             count = len(next(iter(columns.values())))
             names = self._names(ids, count, source)
-            source = self._started(columns, named=ids is not None) if source is None else source
+            if source is None:
+                source = self._source = self._started(columns, names, subjects, named=ids is not None)
         elif source is None:
             raise self._unfitted()
         source.require_room()
-        self._source = source
         if not publishes:
             source.apply(columns, names, subjects, forget)
             return []
@@ -221,20 +235,23 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
             return source.names(ids, count)
         return [str(number) for number in range(count)] if ids is None else checked_ids(ids, count)
 
-    def _started(self, columns: dict[str, Any], *, named: bool) -> FittedStream:
+    def _started(self, columns: dict[str, Any], names: list[str], subjects: Any, *, named: bool) -> FittedStream:
         """Checked before the key is used: a key drives one stream only."""
         try:
             specification = self._specification()
         except InputError as error:
             own = (error.path or "").removeprefix("statistics.model.")
             raise error.moved(self._called.get(own, own or None)) from None
-        specification.schema.encode(columns)
+        check_batch(specification, columns, names, subjects)
         return FittedStream.begin(specification, key=self.key, store=self.store, named=named)
 
     def _current(self) -> FittedStream | None:
         source: FittedStream | None = vars(self).get("_source")
         if source is None and self.store is not None:
-            return self._reopened(FittedStream.reopened(self.store, self.key))
+            source = self._reopened(FittedStream.reopened(self.store, self.key))
+            if source is not None:
+                self._source = source
+            return source
         if source is None and "release_" in vars(self):
             raise InputError(
                 "this is a copy, with the published model alone: records and key stay with the estimator that was "
@@ -258,9 +275,16 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
     def _require_published(self) -> None:
         """Refuse to predict without a published model."""
         if "_withdrawn" in vars(self):
-            raise WithdrawnError("this model was withdrawn by its operator")
-        if "release_" not in vars(self):
-            raise NotFittedError(f"this {type(self).__name__} has published nothing yet: fit, or add and refresh")
+            raise _withdrawn()
+        if "release_" in vars(self):
+            return
+        if self.store is not None and ("_source" in vars(self) or exists(self.store)):
+            raise NotFittedError(
+                f"this {type(self).__name__} has published nothing since it was made, and earlier releases of its "
+                "store are not loaded: refresh for the next one. To read those there: "
+                "retroact.Stream.open(store).releases() and retroact.load_model"
+            )
+        raise NotFittedError(f"this {type(self).__name__} has published nothing yet: fit, or add and refresh")
 
     def __sklearn_is_fitted__(self) -> bool:
         return "release_" in vars(self) or "_withdrawn" in vars(self)
@@ -290,6 +314,18 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
             # The function that computes intervals may refer to anything.
             state["release_"] = replace(state["release_"], _interval=_no_interval)
         return state
+
+
+class NamesOut(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
+    """For estimators that transform: names of what comes out, if there is a published model."""
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        self._require_published()
+        return super().get_feature_names_out(input_features)
+
+
+def _withdrawn() -> WithdrawnError:
+    return WithdrawnError("this model was withdrawn by its operator")
 
 
 def _no_interval(level: float) -> None:

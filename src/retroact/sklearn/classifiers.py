@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..schema import Category, Field
 from ..statistics import Statistic
 from ..statistics.models import CategoricalNB, Classifier, NearestMean
+from ..statistics.models.feature_map import DEFAULT_MOST
 from ..stream import Specification
 from .model_base import TARGET, ModelEstimator
 
@@ -29,7 +30,7 @@ class _Classifier(ClassifierMixin, ModelEstimator):  # type: ignore[misc]
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, ids: Any = None, subjects: Any = None) -> Self:
         """As for every estimator; ``classes``, if given, must be those that were declared."""
-        if classes is not None and np.unique(np.asarray(classes)).tolist() != self._declared(y).tolist():
+        if classes is not None and _sorted(classes).tolist() != self._declared(y).tolist():
             raise InputError(f"expected the declared classes, got {classes!r}", place="classes")
         return super().partial_fit(X, y, ids=ids, subjects=subjects)
 
@@ -54,7 +55,7 @@ class _Classifier(ClassifierMixin, ModelEstimator):  # type: ignore[misc]
         if self.classes is None:
             text = "expected the classes, declared: those of the records would reveal them"
             raise InputError(text, place="classes")
-        found = np.unique(np.asarray(self.classes))
+        found = _sorted(self.classes)
         if len(found) < 2:
             raise InputError(f"expected at least two classes, got {self.classes!r}", place="classes")
         return found
@@ -75,6 +76,13 @@ class _Classifier(ClassifierMixin, ModelEstimator):  # type: ignore[misc]
     def _adopt(self, specification: Specification) -> None:
         self.classes_ = self._declared(None)
         super()._adopt(specification)
+
+
+def _sorted(classes: Any) -> AnyArray:
+    try:
+        return np.unique(np.asarray([*classes] if isinstance(classes, Set) else classes))
+    except TypeError:
+        raise InputError(f"expected classes of one type, got {classes!r}", place="classes") from None
 
 
 class _Probable(_Classifier):
@@ -117,6 +125,7 @@ class RetroactiveClassifier(_Probable):
         method: Any = "auto",
         epsilon: float = 1.0,
         delta: float = 1e-6,
+        most: int = DEFAULT_MOST,
         clip: bool = True,
         max_releases: int | None = 63,
         key: Key | int | None = None,
@@ -125,7 +134,7 @@ class RetroactiveClassifier(_Probable):
         self._keep(locals())
 
     def _statistic(self, columns: tuple[str, ...]) -> Statistic:
-        return Classifier(columns, TARGET, knots=self.knots, method=self.method)
+        return Classifier(columns, TARGET, knots=self.knots, method=self.method, most=self.most)
 
 
 class RetroactiveNearestMean(_Classifier):
@@ -147,6 +156,7 @@ class RetroactiveNearestMean(_Classifier):
         knots: int = 0,
         epsilon: float = 1.0,
         delta: float = 1e-6,
+        most: int = DEFAULT_MOST,
         clip: bool = True,
         max_releases: int | None = 63,
         key: Key | int | None = None,
@@ -155,7 +165,7 @@ class RetroactiveNearestMean(_Classifier):
         self._keep(locals())
 
     def _statistic(self, columns: tuple[str, ...]) -> Statistic:
-        return NearestMean(columns, TARGET, knots=self.knots)
+        return NearestMean(columns, TARGET, knots=self.knots, most=self.most)
 
 
 class RetroactiveCategoricalNB(_Probable):

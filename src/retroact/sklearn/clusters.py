@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from ..arrays import F64, I64
@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..schema.numbers import exact_number
 from ..statistics.clusters import Centres, KMeans, KMedian
 from ..stream import Release, Specification
-from .base import RetroactiveEstimator, Withheld
+from .base import NamesOut, RetroactiveEstimator, Withheld
 from .public_columns import ball
 
 
@@ -29,7 +29,7 @@ class ClusterWarning(UserWarning):
     """A doubtful release: a loose radius, few records, or too few centres. Judged from noisy counters."""
 
 
-class _Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, RetroactiveEstimator):  # type: ignore[misc]
+class _Clusterer(NamesOut, TransformerMixin, ClusterMixin, RetroactiveEstimator):  # type: ignore[misc]
     _statistic: ClassVar[type[KMeans]]
     _called: ClassVar = {"k": "n_clusters", "horizon": "max_releases"}
     _warning = ClusterWarning

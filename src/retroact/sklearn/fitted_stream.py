@@ -14,8 +14,9 @@ from ..checks import is_integral
 from ..coins import Key
 from ..errors import ExhaustedError, InputError
 from ..ledger import Entry, Operations
+from ..messages import show
 from ..stream import Release, Specification, Stream
-from ..stream.door import required
+from ..stream.door import Door, required
 from ..stream.open import exists
 from ..stream.stored import described, differences
 
@@ -91,6 +92,18 @@ class FittedStream:
         [release] = round.values()
         return release, [each.message for each in caught if isinstance(each.message, Warning)]
 
+    def forget(self, ids: list[str]) -> list[bool]:
+        """Delete the records with these ids: which of them held one."""
+        known = self.stream.holds(ids)
+        self.apply(None, [], None, ids)
+        return known
+
+    def forget_subjects(self, names: list[str]) -> list[bool]:
+        """Delete all records of these subjects: which of them had some."""
+        known = self.stream.holds(subject=names)
+        self.stream.erase(subject=names)
+        return known
+
     def _entry(self, columns: dict[str, Any] | None, ids: list[str], subjects: Any, forget: list[str]) -> Entry:
         emptied = range(len(ids), len(ids) + len(forget))
         if columns is None:
@@ -111,11 +124,24 @@ def checked_ids(ids: Any, count: int) -> list[str]:
     """
     >>> checked_ids(["a", 7], 2)
     ['a', '7']
+    >>> checked_ids(["7", 7], 2)
+    Traceback (most recent call last):
+    retroact.errors.InputError: expected another id for each record, got '7' twice - at ids, row 2
     """
     names = required(ids, "ids")
     if len(names) != count:
         raise InputError(f"expected {count:,} ids, one for each record, got {len(names):,}", place="ids")
+    if len({*names}) < count:
+        first: dict[str, int] = {}
+        row = next(row for row, name in enumerate(names) if first.setdefault(name, row) != row)
+        raise InputError(f"expected another id for each record, got {show(names[row])} twice", place="ids", row=row + 1)
     return names
+
+
+def check_batch(specification: Specification, columns: dict[str, Any], ids: list[str], subjects: Any) -> None:
+    """Refuse the first records of a stream before it is made: it would hold its key, and its place in a store."""
+    door = Door(specification)
+    door.admit(Operations(placed=door.stamped(columns, 1, subject=subjects), ids=ids), 1, None)
 
 
 def _key(given: Any) -> Any:

@@ -6,17 +6,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import TransformerMixin
 
 from ..arrays import F64
 from ..coins import Key
 from ..statistics import Statistic
 from ..statistics.models import PCA
+from ..statistics.models.feature_map import DEFAULT_MOST
 from ..stream import Release
+from .base import NamesOut
 from .model_base import ModelEstimator
 
 
-class RetroactivePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator):  # type: ignore[misc]
+class RetroactivePCA(NamesOut, TransformerMixin, ModelEstimator):  # type: ignore[misc]
     """Private principal components that forget: `retroact.PCA` for scikit-learn, of columns scaled from their
     ``bounds`` to [-1, 1] (or by a ``radius``).
 
@@ -40,6 +42,7 @@ class RetroactivePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEst
         categories: Any = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
+        most: int = DEFAULT_MOST,
         clip: bool = True,
         max_releases: int | None = 63,
         key: Key | int | None = None,
@@ -56,7 +59,7 @@ class RetroactivePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEst
         return found
 
     def _statistic(self, columns: tuple[str, ...]) -> Statistic:
-        return PCA(columns, self.n_components)
+        return PCA(columns, self.n_components, most=self.most)
 
     def _show(self, release: Release) -> None:
         super()._show(release)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Self
@@ -111,7 +113,12 @@ class PublicFourier(ClassNamePrefixFeaturesOutMixin, _Public):  # type: ignore[m
 
 
 def _limits(bounds: Any, count: int) -> tuple[F64, F64]:
-    lower, upper = np.array(limits(bounds, count), dtype=np.float64).T
+    try:
+        lower, upper = np.array(limits(bounds, count), dtype=np.float64).T
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"expected numbers, got {bounds!r}", place="bounds") from None
     if not (np.isfinite(lower).all() and np.isfinite(upper).all() and (lower < upper).all()):
         raise InputError(f"expected finite lower bounds below the upper ones, got {bounds!r}", place="bounds")
     return lower, upper
@@ -131,18 +138,32 @@ def _cosines() -> F64:
 
 
 class PublicPipeline(Pipeline):  # type: ignore[misc]
-    """A pipeline in which the last step alone is fitted on records, and can forget them."""
+    """A pipeline in which the last step alone is fitted on records, and can forget them. Steps may be changed; each
+    call that takes records refuses those that learn from them."""
+
+    def fit(self, X: Any, y: Any = None, **options: Any) -> Self:
+        """Start over with these records, and publish. Options are those of the last step's `fit`, such as ``ids``."""
+        own = {name.removeprefix(f"{self.steps[-1][0]}__"): option for name, option in options.items()}
+        with self._through(X, fresh=True) as rows:
+            self[-1].fit(rows, y, **own)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+        return self.fit(X, y, **options).transform(X)
 
     def partial_fit(self, X: Any, y: Any = None, **options: Any) -> Self:
-        self[-1].partial_fit(self._through(X), y, **options)
+        with self._through(X) as rows:
+            self[-1].partial_fit(rows, y, **options)
         return self
 
     def add(self, X: Any, y: Any = None, **options: Any) -> Self:
-        self[-1].add(self._through(X), y, **options)
+        with self._through(X) as rows:
+            self[-1].add(rows, y, **options)
         return self
 
     def update(self, X: Any = None, y: Any = None, **options: Any) -> Self:
-        self[-1].update(None if X is None else self._through(X), y, **options)
+        with self._through(X) as rows:
+            self[-1].update(rows, y, **options)
         return self
 
     def forget(self, ids: Any = None, *, subject: Any = None) -> Forgotten:
@@ -157,10 +178,25 @@ class PublicPipeline(Pipeline):  # type: ignore[misc]
         self[-1].withdraw()
         return self
 
-    def _through(self, X: Any) -> Any:
-        for _, _, step in self._iter(with_final=False):
-            X = step.transform(X) if hasattr(step, "n_features_in_") else step.fit_transform(X)
-        return X
+    def close(self) -> None:
+        self[-1].close()
+
+    @contextmanager
+    def _through(self, X: Any, *, fresh: bool = False) -> Iterator[Any]:
+        """Rows for the last step. After an error the steps know as much of columns as before."""
+        require_public([step for _, step in self.steps])
+        steps = [step for _, step in self.steps[:-1] if step not in ("passthrough", None)]
+        before = [dict(vars(step)) for step in steps]
+        try:
+            for step in steps if X is not None else ():
+                known = hasattr(step, "n_features_in_") and not fresh
+                X = step.transform(X) if known else step.fit_transform(X)
+            yield X
+        except BaseException:
+            for step, state in zip(steps, before, strict=True):
+                vars(step).clear()
+                vars(step).update(state)
+            raise
 
 
 def make_pipeline(*steps: Any) -> PublicPipeline:
@@ -175,6 +211,12 @@ def make_pipeline(*steps: Any) -> PublicPipeline:
     ...
     retroact.errors.InputError: expected steps that learn nothing from records, got StandardScaler - at steps[0]
     """
+    require_public(steps)
+    return PublicPipeline(make_any_pipeline(*steps).steps)
+
+
+def require_public(steps: Sequence[Any]) -> None:
+    """Refuse steps that learn from records, but for the last one, which forgets them."""
     if not steps or not isinstance(steps[-1], RetroactiveEstimator):
         last = f"{type(steps[-1]).__name__}" if steps else "no step"
         raise InputError(f"expected an estimator of retroact.sklearn at the end, got {last}", place="steps")
@@ -187,4 +229,3 @@ def make_pipeline(*steps: Any) -> PublicPipeline:
                 place=f"steps[{place}]",
                 hint="what it learns is neither private nor forgotten; PublicScaler(bounds) scales by declared bounds",
             )
-    return PublicPipeline(make_any_pipeline(*steps).steps)

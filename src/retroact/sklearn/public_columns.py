@@ -39,6 +39,7 @@ class PublicColumns:
     ) -> None:
         self.names, self._is_vector = tuple(names), radius is not None
         levels = _levels(categories, self.names)
+        self._texts = {name: _texts_of(own) for name, own in levels.items()}
         if radius is not None:
             if levels or bounds is not None:
                 raise InputError("expected bounds and categories, or a radius: one of the two", place="radius")
@@ -48,7 +49,7 @@ class PublicColumns:
             given = limits(bounds, len(numbers), OR_RADIUS) if numbers else ()
             each = dict(zip(numbers, given, strict=True))
             self.fields = {
-                name: Category(levels[name]) if name in levels else interval(*each[name], clip=clip)
+                name: Category([*map(str, levels[name])]) if name in levels else interval(*each[name], clip=clip)
                 for name in self.names
             }
 
@@ -57,8 +58,11 @@ class PublicColumns:
         if self._is_vector:
             return {VECTOR: np.asarray(X, dtype=np.float64)}
         parts = {name: X[:, place] for place, name in enumerate(self.names)}
-        texts = {name for name, field in self.fields.items() if isinstance(field, Category)}
-        return {name: _texts(part) if name in texts else _numbers(part, name) for name, part in parts.items()}
+        known = self._texts
+        return {
+            name: [_text(value, known[name]) for value in part.tolist()] if name in known else _numbers(part, name)
+            for name, part in parts.items()
+        }
 
 
 def ball(radius: Any, dimension: int, *, clip: bool) -> Vector:
@@ -109,12 +113,17 @@ def limits(bounds: Any, count: int, hint: str = "") -> list[tuple[Any, Any]]:
 
 
 def _each(given: Any, count: int) -> list[Any]:
-    return [given] * count if np.ndim(given) == 0 else np.asarray(given).tolist()
+    if np.ndim(given) == 0:
+        return [given] * count
+    if np.shape(given) != (count,):
+        raise ValueError
+    listed: list[Any] = np.asarray(given).tolist()
+    return listed
 
 
-def _levels(categories: Any, names: tuple[str, ...]) -> dict[str, list[str]]:
+def _levels(categories: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
     """By name, from names or positions of columns."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Any]] = {}
     if categories is None:
         return found
     if not isinstance(categories, Mapping):
@@ -123,12 +132,29 @@ def _levels(categories: Any, names: tuple[str, ...]) -> dict[str, list[str]]:
         name = names[column] if isinstance(column, int) and -len(names) <= column < len(names) else column
         if name not in names:
             raise InputError(f"expected one of the columns {', '.join(names)}, got {column!r}", place="categories")
-        found[name] = [str(level) for level in levels]
+        found[name] = [*levels]
     return found
 
 
-def _texts(part: Any) -> list[Any]:
-    return [None if value is None else str(value) for value in part.tolist()]
+def _texts_of(levels: list[Any]) -> dict[Any, str]:
+    """The text of each declared level: 1, 1.0 and True are one level, since arrays turn one into another."""
+    found = {level: str(level) for level in levels}
+    if len(found) < len(levels):
+        raise InputError(f"expected different levels, got {levels!r}", place="categories")
+    return found
+
+
+def _text(value: Any, known: Mapping[Any, str]) -> str | None:
+    """
+    >>> known = _texts_of([0, True, "2"])
+    >>> [_text(value, known) for value in (0.0, 1, "True", 2.0, 0.5, None)]
+    ['0', 'True', 'True', '2', '0.5', None]
+    """
+    if value is None:
+        return None
+    if isinstance(value, float) and value not in known and value.is_integer():
+        value = int(value)
+    return known[value] if isinstance(value, str | int | float) and value in known else str(value)
 
 
 def _numbers(part: Any, name: str) -> F64:

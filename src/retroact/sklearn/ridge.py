@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..schema import Field
 from ..statistics import Statistic
 from ..statistics.models import Ridge
+from ..statistics.models.feature_map import DEFAULT_MOST
 from ..stream import Release
 from .model_base import TARGET, ModelEstimator
 from .public_columns import interval
@@ -27,8 +28,8 @@ class RetroactiveRidge(RegressorMixin, ModelEstimator):  # type: ignore[misc]
     ``bounds`` of the columns (two numbers, or two lists) and ``target_bounds`` are required and public; ``radius``
     instead of bounds is the length that no row exceeds, such as 1 for unit vectors. ``categories`` maps a column, by
     name or position, to its declared levels. Values outside are clipped (``clip=True``) or refused; predictions clip.
-    ``knots`` lets the effect of a number bend. ``epsilon`` and ``delta`` are for one record and all ``max_releases``
-    releases of a stream together.
+    ``knots`` lets the effect of a number bend. ``most`` is the largest number of features, at most 1,024. ``epsilon``
+    and ``delta`` are for one record and all ``max_releases`` releases of a stream together.
 
     `fit`, `partial_fit`, `update` and `refresh` publish a release each; `add` and `forget` publish nothing. Publish by
     a public clock: for chunks, `add` each and `refresh` once. Cross-validation fits a stream for every fold and every
@@ -66,6 +67,7 @@ class RetroactiveRidge(RegressorMixin, ModelEstimator):  # type: ignore[misc]
         knots: int = 0,
         epsilon: float = 1.0,
         delta: float = 1e-6,
+        most: int = DEFAULT_MOST,
         clip: bool = True,
         max_releases: int | None = 63,
         key: Key | int | None = None,
@@ -80,7 +82,7 @@ class RetroactiveRidge(RegressorMixin, ModelEstimator):  # type: ignore[misc]
         return found
 
     def _statistic(self, columns: tuple[str, ...]) -> Statistic:
-        return Ridge(columns, TARGET, knots=self.knots)
+        return Ridge(columns, TARGET, knots=self.knots, most=self.most)
 
     def _targets(self) -> Mapping[str, Field]:
         if self.target_bounds is None:

@@ -137,3 +137,7 @@ def checked_knots(knots: int) -> int:
     """
     integer(knots, "knots", least=0, most=MOST_KNOTS, expected=f"0, or 2 to {MOST_KNOTS} knots")
     return integer(knots, "knots", least=0 if knots == 0 else 2, expected=f"0, or 2 to {MOST_KNOTS} knots")
+
+
+def checked_most(most: int) -> int:
+    return integer(most, "most", least=1, most=MOST, expected=f"a whole number from 1 to {MOST:,}")

@@ -16,14 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...arrays import I64
-from ...checks import integer
 from ...errors import InputError
 from ...noise import Oblivious
 from ...schema import Rows, Schema
 from ...schema.field import field_name, field_names, one_or_list
 from ..grant import Demand, Layout, StreamTerms
 from ..linear import Contributions, Linear
-from .feature_map import DEFAULT_MOST, MOST, USUAL_REACH, FeatureMap, checked_knots
+from .feature_map import DEFAULT_MOST, USUAL_REACH, FeatureMap, checked_knots, checked_most
 from .products import ClassTarget, NumberTarget, Products, Shares
 
 # Second moments need Gaussian noise.
@@ -42,7 +41,7 @@ class Moments(Linear):
     def __init__(self, columns: str | Sequence[str], *, most: int = DEFAULT_MOST, **options: Any) -> None:
         super().__init__(**options)
         self.columns = field_names(columns, "columns")
-        self.most = integer(most, "most", least=1, most=MOST, expected=f"a whole number from 1 to {MOST:,}")
+        self.most = checked_most(most)
         self._latest: tuple[Schema, Products] | None = None
 
     def argument(self, name: str) -> Any:
