@@ -1,5 +1,6 @@
 """Gradient descent in a window: what a record moves, what is charged, and that no sum depends on order."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ from retroact.compilers.linear_model import COUNT_UNIT, MOMENTUM, Descent, share
 from retroact.oneshot import LinearModel
 from retroact.schema import Rows
 from retroact.statistics.models.feature_map import LENGTH
+from retroact.stream.plan import plan
 
 SCHEMA = {
     "miles": ra.Number(0, 50, missing="skip"),
@@ -164,10 +166,58 @@ def test_every_question_of_every_release_is_charged(window):
 def test_in_a_plan_and_in_a_file(tmp_path):
     plan = str(stream(model_of("squared")).plan())
     assert "60 noisy gradients a release" in plan
-    assert "rule of thumb, from the specification alone" in plan
+    assert "rule of thumb, no more, from the specification alone" in plan
     text = {"type": "window_sample", "window": 3, "of": {"type": "linear_model", "columns": COLUMNS, "target": "fare"}}
     assert ra.WindowSample.from_spec(text, "statistics.m") == ra.WindowSample(model_of("squared"), window=3)
     assert model_of("logistic", clip="0.5", step=10).spec()["clip"] == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("loss", "options", "better"),
+    [
+        ("squared", {"horizon": 64}, "LinearModel is worth a try"),
+        ("squared", {"horizon": 1023}, "rather Ridge"),
+        ("squared", {"horizon": 1023, "window": 63}, "LinearModel is worth a try"),
+        ("logistic", {"horizon": 16}, "LinearModel is worth a try"),
+        ("logistic", {"horizon": 63}, "rather Classifier"),
+        ("logistic", {"window": 63}, "rather Classifier"),
+    ],
+)
+def test_a_plan_has_the_noise_of_both(loss, options, better):
+    """That of sums of products is the noise which a stream with the same promises and that model really has."""
+    model = model_of(loss, knots=4)
+    spec = ra.Specification(SCHEMA, {"m": ra.WindowSample(model)}, epsilon=1.0, delta=1e-6, **options)
+    _, instead, rule = plan(spec)["m"].notes
+    kind = ra.Ridge if loss == "squared" else ra.Classifier
+    other = kind(model.columns, model.target, knots=4)
+    real = ra.Specification(SCHEMA, {"m": other}, epsilon=1.0, delta=1e-6, **options)
+    bound, made = real.bounds["m"], other.products(real.schema)
+    deviations = bound.noise.deviations(bound.outlook.worst)
+    width, first = made.features.width, made.blocks[1].start
+    across = deviations[first] / LENGTH / made.target.largest * (width * made.targets) ** 0.5 / spec.records_of("m")
+    among = deviations[0] / LENGTH**2 * (2 * width) ** 0.5 / spec.records_of("m")
+    assert f"with {kind.__name__} in its place" in instead
+    assert f"it is {across:.3g} long" in instead
+    assert f"and {among:.3g} for each unit of length" in instead
+    assert rule.endswith(better)
+    assert "rule of thumb" in rule
+
+
+def test_the_noise_of_a_plan_is_that_of_the_gradients():
+    model = model_of("squared")
+    spec = ra.Specification(SCHEMA, {"m": ra.WindowSample(model)}, epsilon=1.0, delta=1e-6, horizon=8)
+    line, *_ = plan(spec, records=1000)["m"].notes
+    drawn = []
+    for seed in range(40):
+        noise = spec.bounds["m"].noise.under(Coins(bytes([seed]) * 32))
+        for question in range(1, 61):
+            values, denominator = noise.draw(question)
+            drawn.append(np.array([float(value) for value in values[1:-1]]) / denominator / LENGTH**2 / 1000)
+    each = np.sqrt((np.array(drawn) ** 2).sum(axis=1).mean())
+    averaged = np.sqrt((np.array(drawn).reshape(40, 60, -1)[:, 30:].mean(axis=1) ** 2).sum(axis=1).mean())
+    one, half = re.search(r"of one is (\S+) long, and (\S+) over", line).groups()
+    assert each == pytest.approx(float(one), rel=0.05)
+    assert averaged == pytest.approx(float(half), rel=0.2)
 
 
 def test_one_run_alone_has_a_contract():

@@ -24,6 +24,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from msgspec.structs import replace
 
 from ..arrays import F64
 from ..checks import as_fraction, choice, number, positive_int
@@ -31,15 +32,16 @@ from ..coins.exact_cdf import exp_minus
 from ..errors import InputError
 from ..messages import mismatch
 from ..noise import Mechanism
+from ..noise.default_process import quietest
 from ..privacy.budget import check_epsilon
 from ..schema import Rows, Schema
 from ..schema.field import field_name, field_names, one_or_list
-from ..statistics.grant import Layout
-from ..statistics.models.classifier import ClassifierModel
+from ..statistics.grant import Grant, Layout
+from ..statistics.models.classifier import Classifier, ClassifierModel
 from ..statistics.models.feature_map import BITS, DEFAULT_MOST, LENGTH, FeatureMap, checked_knots, checked_most
-from ..statistics.models.noisy_moments import LEAST, rounded
+from ..statistics.models.noisy_moments import LEAST, radius, rounded
 from ..statistics.models.products import INTERCEPT, MOST_RECORDS, SQUARE, ClassTarget, NumberTarget
-from ..statistics.models.ridge import RidgeModel
+from ..statistics.models.ridge import Ridge, RidgeModel
 from ..statistics.models.scaled_columns import quotient
 from .noisy_sums import Ask, NoisySums
 
@@ -53,6 +55,8 @@ WEIGHT_BITS = 30
 # Gradients change by at most 5/4 for a change of 1 (half of that for classes): momentum is stable below 30 and 60.
 USUAL_STEP = {"squared": 25.0, "logistic": 50.0}
 MOMENTUM = 0.9
+# In more releases, sums of products were better for most tables that were tried (docs/models.md).
+USUAL_TURN = {"squared": 64, "logistic": 16}
 
 
 class LinearModel(NoisySums):
@@ -146,17 +150,34 @@ class LinearModel(NoisySums):
         each = rounded(slopes / features.scales[:, None], errors / features.scales[:, None])
         return ClassifierModel(features, target.name, target.field, "descent", rounded(offsets, errors), each, **shared)
 
-    def outlook(self, schema: Schema, noise: Mechanism, records: int) -> Iterator[str]:
-        """The lines of a plan."""
-        width, size = self._features(schema).width, self._target(schema).size
-        each = float(noise.deviations(1)[0]) / LENGTH**2
+    def outlook(self, grant: Grant, noise: Mechanism, records: int) -> Iterator[str]:
+        """The lines of a plan. Noise is that of means over the records, in which points are at most 1 long: it moves
+        coefficients by as much, whether they come from gradients or from sums of products."""
+        width, size = self._features(grant.schema).width, self._target(grant.schema).size
+        each = float(noise.deviations(1)[0]) / LENGTH**2 * math.sqrt(width * size) / records
         yield (
             f"{self.iterations} noisy gradients a release, {width} features; with {records:,} records the noise of one "
-            f"is {each * math.sqrt(width * size) / records:.3g} long, where a residual is at most {float(self.clip):g}"
+            f"is {each:.3g} long, and {each / math.sqrt(self.iterations / 2):.3g} over the half of them that is "
+            f"averaged, where a residual is at most {float(self.clip):g}"
         )
+        instead = (Ridge if self.loss == "squared" else Classifier)(
+            self.columns, self.target, knots=self.knots, most=self.most
+        )
+        name, turn = type(instead).__name__, USUAL_TURN[self.loss]
+        try:
+            across, among = _noise_of_sums(instead, grant)
+        except InputError as error:
+            yield f"{name} cannot be in its place: {error}"
+        else:
+            yield (
+                f"with {name} in its place it is {across / records:.3g} long for features with the target, and "
+                f"{among / records:.3g} for each unit of length of the coefficients for features with each other"
+            )
+        assert grant.reach is not None
+        better = f"{type(self).__name__} is worth a try" if grant.reach <= turn else f"rather {name}"
         yield (
-            "rule of thumb, from the specification alone: worth a try up to about 64 releases for a number and 16 for "
-            "classes; beyond, Ridge and Classifier pay once for all releases"
+            f"rule of thumb, no more, from the specification alone: gradient descent is worth a try where a record is "
+            f"in up to about {turn} releases. Here it is in {grant.reach:,}: {better}"
         )
 
     @property
@@ -223,6 +244,18 @@ class Descent:
         lengths = np.ceil(np.sqrt(np.einsum("ij,ij->i", left, left)))
         shorter = quotient(left * longest, np.maximum(lengths, 1.0)[:, None])
         return np.asarray(np.where((lengths > longest)[:, None], shorter, left))
+
+
+def _noise_of_sums(model: Ridge | Classifier, grant: Grant) -> tuple[float, float]:
+    """In the worst release of a model under the same grant: the length of the noise of the sums of points times
+    targets, and the largest eigenvalue of that of points times points."""
+    process = quietest(model.candidates(grant), grant.share.kind, grant.judged)
+    bound, made = model.bind(replace(grant, noise=process)), model.products(grant.schema)
+    assert made.target is not None
+    deviations = bound.noise.deviations(bound.outlook.worst)
+    width, targets = made.features.width, float(deviations[made.blocks[1].start])
+    across = targets / (LENGTH * made.target.largest) * math.sqrt(width * made.target.size)
+    return across, radius(float(deviations[0]) / LENGTH**2, width)
 
 
 def shares_of(margins: F64) -> F64:

@@ -50,7 +50,7 @@ class NoisySums(OneShot):
         """The answer of one run; ``deviations`` are those of the noise of a question."""
 
     @abstractmethod
-    def outlook(self, schema: Schema, noise: Mechanism, records: int) -> Iterator[str]:
+    def outlook(self, grant: Grant, noise: Mechanism, records: int) -> Iterator[str]:
         """The lines of a plan."""
 
     def promised(self, epsilon: Fraction) -> Contract:
@@ -101,4 +101,4 @@ class NoisySumsBound(SampleBound):
 
     def notes(self, records: int) -> tuple[str, ...]:
         own: Any = self.statistic.of
-        return tuple(own.outlook(self.schema, self.noise, records))
+        return tuple(own.outlook(self.grant, self.noise, records))
