@@ -33,6 +33,14 @@ def show(value: object) -> str:
         return f"a {type(value).__name__} too long to show"
 
 
+def plural(count: float, noun: str) -> str:
+    """
+    >>> plural(1, "round"), plural(1200, "round"), plural(1, "erasure")
+    ('1 round', '1,200 rounds', '1 erasure')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def hint(name: object, known: Iterable[str]) -> str:
     """What a wrong name was probably meant to be.
 

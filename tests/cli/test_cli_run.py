@@ -246,7 +246,7 @@ def test_how_many_rounds_are_published_does_not_depend_on_the_last_records(progr
     assert ended.code == 2
     assert "stdin:1: rounds by number need --rounds N" in ended.err
     ended = program("run", "-", "--spec", "shop.toml", "--rounds", 1, stdin=lines(CLOSE, CLOSE).encode())
-    assert "stdin:2: expected at most 1 rounds (--rounds), got one more" in ended.err
+    assert "stdin:2: expected at most 1 round (--rounds), got one more" in ended.err
     ended = program("run", "-", "--spec", "shop.toml", stdin=lines(add(), CLOSE, add()).encode())
     assert "not published: its round is still open" in ended.err
 

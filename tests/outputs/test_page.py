@@ -109,6 +109,29 @@ def test_a_page_of_no_releases():
     assert "Nothing has been published yet." in closed(0).releases().page()
 
 
+def test_a_page_of_some_rounds_does_not_say_that_others_are_not_published():
+    stream = closed(3, horizon=3)
+    none = stream.releases(99).page()
+    assert "Nothing has been published yet." not in none
+    assert "Nothing was published in the rounds that this page is about; 3 rounds of the stream are published." in none
+    some = stream.releases(2).page()
+    assert "rounds on this page" in some
+    assert "rounds published" not in some
+    assert "rounds published" in stream.releases().page()
+
+
+def test_one_round_is_not_called_rounds():
+    stream = closed(1, horizon=1)
+    page = stream.releases().page()
+    assert "None: the only promised round is published." in page
+    plan = stream.plan()
+    for text in (page, str(plan), *plan.remarks, repr(stream.erase(subject="u1"))):
+        assert not re.search(r"\b1 (\w+ )?(rounds|records|subjects|releases|erasures)\b", text), text
+    assert "1 round; means and variances" in str(plan)
+    with pytest.raises(ra.ExhaustedError, match="the only promised round is released"):
+        stream.close_round()
+
+
 def test_charts_by_the_form_of_a_statistic():
     stream = closed(key=ra.Key.for_testing(1))
     charts = {chart.statistic: chart for chart in stream._charts()}

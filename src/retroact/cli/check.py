@@ -14,9 +14,10 @@ from ..feeds.play import open_feed
 from ..feeds.refusals import Refusal, Refusals
 from ..feeds.source import STDIN
 from ..feeds.totals import Totals
+from ..messages import plural
 from ..stream import HorizonWarning, Specification, Stream
 from ..stream.rehearsal import Rehearsal
-from .console import Console, console_for, message, plural, say
+from .console import Console, console_for, message, say
 from .options import Roles, argument, command
 from .progress import Progress
 from .run import Cutting, new_stream, require_texts

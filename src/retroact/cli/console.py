@@ -63,11 +63,3 @@ def message(console: Console, text: str, style: str = "") -> None:
 def say(text: str, *, err: bool = False) -> None:
     """The same without colours."""
     click.echo(printable(text), err=err)
-
-
-def plural(count: int, noun: str) -> str:
-    """
-    >>> plural(1, "round"), plural(1200, "round")
-    ('1 round', '1,200 rounds')
-    """
-    return f"{count:,} {noun}{'s' * (count != 1)}"

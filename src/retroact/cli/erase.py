@@ -13,12 +13,13 @@ from typing import Any
 from ..errors import InputError, RetroactError, VerificationError
 from ..feeds.source import read_text
 from ..files import os_errors
+from ..messages import plural
 from ..store.receipt import verify
 from ..store.targets import check_targets
 from ..stream import Durable
 from ..stream.erasure import Requested
 from ..stream.outcome import Outcome
-from .console import plural, say
+from .console import say
 from .files import check_sources, put
 from .files import opened as opened_files
 from .notes import ALLOW, NotFoundError

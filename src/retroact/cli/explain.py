@@ -7,6 +7,7 @@ from textwrap import wrap
 from typing import Annotated
 
 from ..compilers import sample_in
+from ..messages import plural
 from ..privacy import Guarantee
 from ..stream import Specification
 from .console import console_for, message, say
@@ -128,8 +129,8 @@ def _noise(spec: Specification, name: str) -> str:
 def _published(spec: Specification, name: str) -> str:
     statistic, window = spec.statistics[name], spec.window_of(name)
     when = "every round" if statistic.every == 1 else f"every {statistic.every} rounds"
-    over = "all surviving records" if window is None else f"the surviving records of the last {window:,} rounds"
-    limit = "without a horizon" if spec.horizon is None else f"for {spec.horizon:,} rounds and no more"
+    over = "all surviving records" if window is None else f"the surviving records of the last {plural(window, 'round')}"
+    limit = "without a horizon" if spec.horizon is None else f"for {plural(spec.horizon, 'round')} and no more"
     return f"{name}: {statistic!r} over {over}, {when}, {limit}"
 
 

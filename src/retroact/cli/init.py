@@ -11,9 +11,9 @@ from typing import Annotated
 from ..errors import InputError
 from ..feeds.header import FileHeader, Kind, header_of
 from ..files import AtomicFile, is_pipe_or_device, os_errors
-from ..messages import hint, show
+from ..messages import hint, plural, show
 from ..store.targets import check_targets, identity, kind_of
-from .console import plural, say
+from .console import say
 from .draft import draft
 from .gaps import gaps_in
 from .options import Roles, argument, command, flag, option

@@ -15,10 +15,10 @@ from ..feeds.native_events import NATIVE
 from ..feeds.options import Options
 from ..feeds.readers.csv import CsvFile
 from ..feeds.totals import Missed, Totals
-from ..messages import show
+from ..messages import plural, show
 from ..stream import Durable, HorizonWarning, Specification, Stream, plan
 from ..stream.doubts import coarse_steps, doubts
-from .console import console_for, message, plural
+from .console import console_for, message
 from .plan import plan_table
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Notes:
             self.line(f"note: ignored, as no statistic needs them: {', '.join(map(show, reader.ignored))}")
         expected = plan(spec)
         self.console.lines(plan_table(expected, brief=True, width=self.console.width))
-        horizon = "no horizon" if expected.horizon is None else f"horizon of {expected.horizon:,} rounds"
+        horizon = "no horizon" if expected.horizon is None else f"horizon of {plural(expected.horizon, 'round')}"
         self.line(f"{horizon}; {expected.guarantee.text}")
         for doubt in doubts(spec, expected):
             self.line(f"warning: {doubt}")
@@ -155,7 +155,9 @@ class Notes:
         if totals.ignored_additions:
             done.append(f"{plural(totals.ignored_additions, 'addition')} to future rounds had no effect")
         horizon = stream.specification.horizon
-        done.append("no horizon" if horizon is None else f"{stream.round - 1:,} of {horizon:,} promised rounds used")
+        done.append(
+            "no horizon" if horizon is None else f"{stream.round - 1:,} of {plural(horizon, 'promised round')} used"
+        )
         self.line(f"{'; '.join(done)}; {stream.guarantee.budget}")
 
 

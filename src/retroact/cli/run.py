@@ -19,6 +19,7 @@ from ..feeds.options import Options, options_for
 from ..feeds.play import Feed, open_feed
 from ..feeds.source import STDIN, Source
 from ..feeds.totals import Totals
+from ..messages import plural
 from ..outputs.page import ADD_UP
 from ..store.targets import check_targets
 from ..stream import Durable, Specification, Stream
@@ -259,7 +260,7 @@ def _play(
             if feed.source.follow:
                 name_not_found(totals.missed, notes, allowed=order.allow_missing)
             read, words = feed.source.progress()
-            progress.update(read, f"{words}, {totals.rounds:,} rounds")
+            progress.update(read, f"{words}, {plural(totals.rounds, 'round')}")
 
         feed.play(stream, writer.write, recognised=recognised, after=after, totals=totals)
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 from ..errors import InputError, VerificationError
+from ..messages import plural
 from ..store.receipt import Receipt, public_key
 from ..store.receipt import verify as check
-from .console import console_for, plural, say
+from .console import console_for, say
 from .options import Secrets, TestingKey, argument, command, opened, option
 from .progress import Progress
 
@@ -47,7 +48,9 @@ def verify(
         raise InputError(f"{target}: expected the file of a receipt with these options", place="--stream")
     with opened(target, secrets, testing_key) as open_stream, Progress(console_for("stderr")) as progress:
         where = open_stream.store.where
-        result = open_stream.verify(lambda done, total: progress.update(done, f"{done:,} of {total:,} rounds", total))
+        result = open_stream.verify(
+            lambda done, total: progress.update(done, f"{done:,} of {plural(total, 'round')}", total)
+        )
     for problem in result.problems[:20]:
         say(f"differs: {problem}")
     if not result.ok:
@@ -107,4 +110,4 @@ def _missing_in(receipt: Receipt, names: list[str]) -> list[str]:
         return ["no record was found"]
     if names:
         return [f"no record was found of {name}" for name, own in zip(names, found, strict=True) if not own]
-    return [f"no record was found of {receipt.missing:,} of its {len(found):,} subjects"]
+    return [f"no record was found of {receipt.missing:,} of its {plural(len(found), 'subject')}"]

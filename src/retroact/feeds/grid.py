@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import I64, Mask
 from ..errors import InputError, Place, Unit
+from ..messages import plural
 from ..stream import Durable, moments
 from ..stream.grid import Grid, last_rows
 from .batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
@@ -137,8 +138,8 @@ class Complete(_OnGrid):
             )
         if not reached and self._stream.round > self._last:
             which = "all" if self._last == self._grid.rounds else "the first"
-            place = "--end" if options.until is None else "--until"
-            raise InputError(f"{which} {self._last:,} rounds of the grid are closed", place=place, source=name)
+            closed = f"{which} {plural(self._last, 'round')} of the grid {'is' if self._last == 1 else 'are'} closed"
+            raise InputError(closed, place="--end" if options.until is None else "--until", source=name)
         self._reached = reached
         self._first = reached[0] if reached else self._stream.round
         self._versions = Versions()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..errors import InputError
+from ..messages import plural
 from ..stream import Round, Stream
 from ..stream.passes import Pass
 from .totals import Totals
@@ -111,7 +112,7 @@ class RoundCloser:
     def require_another(self) -> None:
         """Refuse to close a round after the last."""
         if self.limit is not None and self.stream.round > self.limit:
-            raise InputError(f"expected at most {self.limit:,} rounds (--rounds), got one more", place="close")
+            raise InputError(f"expected at most {plural(self.limit, 'round')} (--rounds), got one more", place="close")
 
     def advance(self, target: int) -> None:
         """Open the round whose number an event has."""
@@ -129,8 +130,8 @@ class RoundCloser:
             raise InputError(f"expected a round up to {self.limit:,} (--rounds), got {target:,}", place="round")
         if target - here > LONGEST_LEAP:
             raise InputError(
-                f"expected the number of a round, counted from 1, got {target:,}: {target - here:,} rounds after "
-                "the open one",
+                f"expected the number of a round, counted from 1, got {target:,}: {plural(target - here, 'round')} "
+                "after the open one",
                 place="round",
             )
         self.close_before(target)

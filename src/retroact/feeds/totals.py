@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errors import Unit
+from ..messages import plural
 
 NAMED = 5
 """How many rows a message names; others are counted."""
@@ -40,7 +41,7 @@ class Missed:
         rows = ", ".join(f"{row:,}" for row in self.first)
         more = self.untold - len(self.first)
         where = f"{self.unit}{'s' * (self.untold > 1)} {rows}" + (f" and {more:,} more" if more else "")
-        words = f"{self.source}: no record was found for {self.untold:,} erasure{'s' * (self.untold > 1)} ({where})"
+        words = f"{self.source}: no record was found for {plural(self.untold, 'erasure')} ({where})"
         self.untold, self.first = 0, []
         return words
 

@@ -16,6 +16,7 @@ from ..arrays import F64, I64
 from ..checks import positive_int
 from ..coins import Coins
 from ..errors import InputError
+from ..messages import plural
 from ..noise import Mechanism, Oblivious, Threshold
 from ..noise.threshold import check_failure, tail_quantile, threshold_for
 from ..paper_forms import paper_form
@@ -255,9 +256,10 @@ class HistogramBound(KeyedBound):
         together = self._simultaneous(releases, bins)
         height = max(1, (releases - 1).bit_length() + 1)
         theirs = 2 * height**2 / float(epsilon) * math.log(height * releases * bins / 0.05)
+        every = "the only release" if releases == 1 else f"all {releases:,} releases"
         return (
             f"a bin is released when its noisy count reaches {worst:,.4g} (the paper's threshold: {paper:,.0f})",
-            f"95 %: all noisy counts of {bins:,} bins are within ±{together:,.4g} in all {releases:,} releases at once "
+            f"95 %: all noisy counts of {plural(bins, 'bin')} are within ±{together:,.4g} in {every} at once "
             f"(the paper's bound: ±{theirs:,.0f})",
         )
 

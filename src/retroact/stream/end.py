@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..messages import plural
 from .specification import Specification
 
 
@@ -14,7 +15,11 @@ def end(spec: Specification, origin: int, round: int, *, followed: bool) -> str 
         return "this stream has a successor, and publishes nothing more"
     on = "To continue: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
     if horizon is not None and round - origin > horizon:
-        return f"all {horizon:,} promised rounds are released; the noise is calibrated to that many and no more. {on}"
+        return f"{_all(horizon, 'promised round')} released; the noise is calibrated to that many and no more. {on}"
     if count is not None and origin < count < round:
-        return f"all {count:,} rounds of the grid are released. {on}"
+        return f"{_all(count, 'round', ' of the grid')} released. {on}"
     return None
+
+
+def _all(count: int, noun: str, where: str = "") -> str:
+    return f"the only {noun}{where} is" if count == 1 else f"all {plural(count, noun)}{where} are"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import InputError, VerificationError
+from ..messages import plural
 from ..store import inbox, staging
 from ..store.fence import Fence, Mark
 from ..store.store import Store
@@ -60,8 +61,8 @@ def acknowledged(store: Store, pending: Iterable[bytes], round: int, owed: Owed 
 def missing_words(missing: int | None, round: int) -> str:
     if missing is None:
         return f"erasures acknowledged after round {round} may be missing from this store"
-    many = "1 erasure" if missing == 1 else f"{missing:,} erasures"
-    return f"{many} acknowledged after round {round} {'is' if missing == 1 else 'are'} missing from this store"
+    are = "is" if missing == 1 else "are"
+    return f"{plural(missing, 'erasure')} acknowledged after round {round} {are} missing from this store"
 
 
 def promises(store: Store) -> list[str]:

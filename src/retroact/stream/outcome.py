@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..messages import plural
 from .release import Round
 
 
@@ -47,7 +48,7 @@ class Erasure:
 
     def __repr__(self) -> str:
         missing = sum(not outcome.found for outcome in self.outcomes)
-        return f"{type(self).__name__}({len(self.outcomes)} subjects, no record found of {missing})"
+        return f"{type(self).__name__}({plural(len(self.outcomes), 'subject')}, no record found of {missing})"
 
 
 class Accepted(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from ..checks import number as checked
 from ..checks import positive_int
 from ..errors import InputError
-from ..messages import no_such
+from ..messages import no_such, plural
 from ..noise import Crossfade, Schauder
 from ..noise.default_process import Law
 from ..outputs.frames import Tabular
@@ -131,8 +131,8 @@ class Plan(Tabular):
         """Notes on the statistics, the other law, and the guarantee."""
         notes = [f"{row.statistic}: {note}" for row in self.rows for note in row.notes]
         notes += [str(self.other)] if self.other and self.other.half_widths else []
-        rounds = "no horizon" if self.horizon is None else f"{self.horizon:,} rounds"
-        return [*notes, f"{rounds}; means and variances for {self.records:,} records", self.guarantee.text]
+        rounds = "no horizon" if self.horizon is None else plural(self.horizon, "round")
+        return [*notes, f"{rounds}; means and variances for {plural(self.records, 'record')}", self.guarantee.text]
 
     def __str__(self) -> str:
         head = ("statistic", "± 95 % (worst)", "± 95 % (typical)", "sd", "± all rounds", "noise", "budget")
@@ -265,7 +265,7 @@ def _expect(spec: Specification, name: str) -> Expected:
     worst, typical = bound.outlook.worst, bound.outlook.typical
     together = None if limit is None else bound.expected_error(worst, records, 1 - (1 - LEVEL) / limit)
     half_width, of_all = (bound.expected_error(worst, many, LEVEL) for many in (records, spec.records))
-    share = f"errors for {records:,} records: the share of a window, if they come evenly"
+    share = f"errors for {plural(records, 'record')}: the share of a window, if they come evenly"
     return Expected(
         name,
         bound.statistic.kind,
@@ -291,7 +291,7 @@ def _shorter(spec: Specification, name: str) -> Iterator[str]:
     now, *then = (one.outlook(2, last) for one, last in [(process, releases), *((one, fewer) for one in found)])
     least = min(one.deviation for one in then if one) / now.deviation if now else 1.0
     if grant.share.kind == "gaussian" and least <= CLEARLY:
-        yield f"with a horizon of at most {rounds:,} rounds its noise would be {1 - least:.0%} smaller"
+        yield f"with a horizon of at most {plural(rounds, 'round')} its noise would be {1 - least:.0%} smaller"
 
 
 def number(value: float | None) -> str:

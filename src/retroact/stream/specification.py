@@ -13,7 +13,7 @@ from ..checks import choice as one_of
 from ..checks import flag, positive_int
 from ..coins import Coins
 from ..errors import InputError
-from ..messages import check_keys, mismatch
+from ..messages import check_keys, mismatch, plural
 from ..noise import Mechanism, Oblivious
 from ..noise.default_process import LAWS, Law
 from ..noise.process import check_horizon
@@ -165,7 +165,7 @@ class Specification:
         count = self.rounds.count if wanted is None else wanted
         if count is not None and self.horizon is not None and count > before + self.horizon:
             raise InputError(
-                f"expected at most {before + self.horizon:,} rounds, the horizon, got {count:,}: the noise is "
+                f"expected at most {plural(before + self.horizon, 'round')}, the horizon, got {count:,}: the noise is "
                 "calibrated to that many and no more. Give a longer horizon, or none to take this number",
                 place="horizon",
             )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...messages import plural
 from ...privacy import Guarantee
 from ...stream import Plan
-from ..console import plural
 
 
 @dataclass(frozen=True)
