@@ -364,3 +364,32 @@ def test_output_file(program: Program, folder: Path) -> None:
     assert ended.code == 2
     assert (folder / "events.jsonl").read_bytes() == events
     assert {path.name for path in folder.iterdir()} <= {"shop.toml", "out", "link", "events.jsonl"}
+
+
+def test_ids_that_come_again_are_in_the_summary(program: Program, folder: Path) -> None:
+    (folder / "orders.csv").write_text("id,amount\nx,1\nx,2\nx,3\ny,4\n")
+    ended = program("run", "orders.csv", "--count", "--id", "id", "--epsilon", 1, "--rounds", 1)
+    assert "note: 2 additions of 4 had no effect: a later row of the same round replaced the record" in ended.err
+    assert "2 records added" in ended.err
+    (folder / "rounds.csv").write_text("id,round,amount\nx,1,1\nx,2,2\ny,2,4\n")
+    ended = program("run", "rounds.csv", "--count", "--id", "id", "--round", "round", "--epsilon", 1, "--rounds", 2)
+    assert "3 records added, 1 removed" in ended.err
+    assert "had no effect" not in ended.err
+    updates = [{"op": "update", "record": {}, "id": "x"}, {"op": "update", "record": {}, "id": "x"}]
+    (folder / "e.jsonl").write_text(lines(*updates))
+    assert "had no effect" not in program("run", "e.jsonl", "--count", "--epsilon", 1).err
+
+
+@pytest.mark.parametrize(
+    ("more", "advice"),
+    [((), "--rounds 1 promises so, and errs much less"), (("--horizon", 3), "a horizon of 1 promises so"),
+     (("--rounds", 1), None), (("--store", "kept"), None)],
+)  # fmt: skip
+def test_a_file_that_is_one_round_is_told_what_that_costs(
+    more: tuple[object, ...], advice: str | None, program: Program, folder: Path
+) -> None:
+    (folder / "orders.csv").write_text("amount\n1\n2\n")
+    ended = program("run", "orders.csv", "--count", "--epsilon", 1, *more)
+    note = next(line for line in ended.err.splitlines() if "the whole input is one round" in line)
+    assert ("errs" in note) == (advice is not None)
+    assert advice is None or advice in note

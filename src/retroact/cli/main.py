@@ -75,7 +75,7 @@ def app() -> None:
     \b
     Start with:
       retroact demo
-      retroact run orders.csv --count --sum amount:0..500 --id order --subject customer --epsilon 1
+      retroact run orders.csv --count --sum amount:0..500 --id order --subject customer --epsilon 1 --rounds 1
     """
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ..privacy import Guarantee
 
 TABS: dict[str | None, str] = {"\t": "tabs"}
+ONE_ROUND = ". If it is published once: --rounds 1 promises so, and errs much less"
+SHORTER = ". If it is published once: a horizon of 1 promises so, and errs less"
 ALLOW = "If that is right: --allow-missing"
 
 
@@ -66,7 +68,11 @@ class Notes:
             self.line(f"note: ignored, as no statistic needs them: {', '.join(map(show, reader.ignored))}")
         expected = plan(spec)
         self.console.lines(plan_table(expected, brief=True, width=self.console.width))
-        horizon = "no horizon" if expected.horizon is None else f"horizon of {plural(expected.horizon, 'round')}"
+        horizon = (
+            "no horizon (a number of rounds that is promised errs less: --rounds)"
+            if expected.horizon is None
+            else f"horizon of {plural(expected.horizon, 'round')}"
+        )
         self.line(f"{horizon}; {expected.guarantee.text}")
         for doubt in doubts(spec, expected):
             self.line(f"warning: {doubt}")
@@ -125,7 +131,9 @@ class Notes:
         delivery = feed.delivery
         if delivery is not None and delivery.begun and not feed.clocked and not feed.options.follow:
             why = "" if feed.options.cut.close_by == "end" else f"no close {delivery.unit}s and no round numbers: "
-            self.line(f"note: {why}the whole input is one round")
+            promised = stream.specification.horizon
+            fewer = "" if stream.durable or promised == 1 else ONE_ROUND if promised is None else SHORTER
+            self.line(f"note: {why}the whole input is one round{fewer}")
         self.totals(stream, totals, feed.options.cut.contribution)
 
     def totals(self, stream: Stream, totals: Totals, contribution: int | None) -> None:
@@ -145,6 +153,12 @@ class Notes:
             self.line(f"note: left out {late} (--late refuse; first: {totals.first_late})")
         if totals.rejected:
             self.line(f"note: left out {plural(totals.rejected, 'record')} of erased subjects (after_erasure)")
+        if totals.replaced:
+            additions = f"{plural(totals.replaced, 'addition')} of {totals.given:,}"
+            self.line(
+                f"note: {additions} had no effect: a later row of the same round replaced the record (an id that comes "
+                "again) or removed it; retroact check names the rows"
+            )
         for name, count in stream.left_out().items():
             if count:
                 self.line(f"note: {name} leaves out {plural(count, 'surviving record')} for want of a value")

@@ -107,11 +107,17 @@ class Delivery:
             entry = Entry(operations, self.source, None if self.source is None else position, delivered)
             at_once = close is not None and not self.rounds.waits
             accepted = self.stream.apply(entry, close=at_once)
+            self._count(changes, adds)
             self._name_unfound(changes, adds, accepted.erasure.outcomes)
             if close is not None and not at_once:
                 self.rounds.close()
         if accepted.round is not None:
             self.rounds.closed(accepted.round)
+
+    def _count(self, changes: Changes, adds: Mask) -> None:
+        totals = self.rounds.totals
+        updated = bool((changes.codes == UPDATE).any())
+        totals.given = None if totals.given is None or updated else totals.given + int(adds.sum())
 
     @contextmanager
     def at(self, numbers: I64 | None = None, *, during: str = "") -> Iterator[None]:

@@ -66,6 +66,8 @@ class Totals:
     """What was done over all rounds. The numbers are exact, so they are for the operator alone."""
 
     rounds: int = 0
+    given: int | None = 0
+    """Additions that were delivered; None if there were updates, which are expected to replace records."""
     added: int = 0
     removed: int = 0
     ignored_deletions: int = 0
@@ -92,3 +94,10 @@ class Totals:
     """Erasures that found no record."""
     waiting: Waiting | None = None
     """The last line, if it was left unread because nothing ends it."""
+
+    @property
+    def replaced(self) -> int:
+        """Additions that had no effect, since a later row of their round replaced or removed the record."""
+        if self.given is None or self.left_open:
+            return 0
+        return max(0, self.given - self.added - self.ignored_additions - self.rejected)
