@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import InputError
-from .statistic_options import Described, Table, categories
+from .statistic_options import Described, Table, categories, listed
 
 WITH_TARGET = {
     "ridge": "ridge", "classifier": "classifier", "nearest_mean": "nearest_mean", "naive_bayes": "categorical_nb",
@@ -50,7 +50,7 @@ def fields_of(text: str, described: Described, place: str) -> list[str]:
     (['miles', 'car', 'hour'], ['small', 'large'])
     """
     parts: list[str] = []
-    for part in map(str.strip, text.split(",")):
+    for part in listed(text):
         if "=" in part or ".." in part or not parts or "=" not in parts[-1]:
             parts.append(part)
         else:

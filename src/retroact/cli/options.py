@@ -16,6 +16,7 @@ import click
 from ..errors import InputError
 from .console import say
 from .progress import busy
+from .statistic_options import listed
 
 if TYPE_CHECKING:
     from ..stream import Durable
@@ -144,12 +145,14 @@ class Roles:
     stamp: str | None = option("The round from which it counts; '' for none.", "COLUMN")
     round: str | None = option("The number of its round, from 1; '' for none.", "COLUMN")
     optional: list[str] | None = option("A role that records may lack; repeatable.", "ROLE")
-    na_values: list[str] | None = option("A text in CSV that stands for a missing value; repeatable.", "TEXT")
+    na_values: list[str] | None = option("Texts in CSV that stand for a missing value; repeatable.", "TEXT,...")
 
     @property
     def table(self) -> dict[str, Any]:
         """As the table [columns] of a specification has them."""
         given = asdict(self)
+        texts = given.pop("na_values")
+        given["na_values"] = texts and [part for text in texts for part in listed(text)]
         optional = given.pop("optional") or []
         named = {role: column for role, column in given.items() if column is not None}
         for role in optional:

@@ -18,8 +18,10 @@ BOUNDED = "FIELD:LOW..HIGH[:STEP]"
 Table = dict[str, Any]
 _BOUNDS = re.compile(r"(?P<field>.+?):(?P<lower>[^:]+?)\.\.(?P<upper>[^:]+)(?::(?P<step>[^:]+))?", re.DOTALL)
 _PROBABILITIES = re.compile(r"(?P<field>.+?):(?P<listed>[0-9.]+(?:,[0-9.]+)*):(?P<bounds>[^:]+\.\.[^:]+(?::[^:]+)?)")
-_CONDITION = re.compile(r"(?P<field>.+?)\s*(?P<sign><=|>=|=|<|>|\bin\b)\s*(?P<value>.+)", re.DOTALL)
+_CONDITION = re.compile(r"(?P<field>.+?)\s*(?P<sign>[=<>!]+|\bin\b)\s*(?P<value>.+)", re.DOTALL)
+_SIGNS = ("=", "in", "<", "<=", ">", ">=")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+UNEQUAL = "all but one category is a list of the others: 'country in DE, FR'"
 # Every other value counts as "other".
 REST = "*"
 
@@ -75,17 +77,26 @@ def bounded(text: str, option: str) -> tuple[str, Table]:
     return parts["field"], {"type": kind, **given}
 
 
+def listed(text: str) -> list[str]:
+    """The parts of a list in an option, without the spaces around them.
+
+    >>> listed("Ann, Bob Lee,")
+    ['Ann', 'Bob Lee', '']
+    """
+    return [part.strip() for part in text.split(",")]
+
+
 def categories(text: str, place: str = "--by") -> tuple[str, Table]:
     """
-    >>> categories("country=DE,FR,*")
+    >>> categories("country=DE, FR,*")
     ('country', {'type': 'category', 'values': ['DE', 'FR'], 'other': 'other'})
     """
     name, equals, values = text.partition("=")
     if not (name and equals and values):
         raise InputError(f"expected a field with its categories, such as country=DE,FR,US, got {text!r}", place=place)
-    listed = values.split(",")
-    rest = {"other": "other"} if listed[-1] == REST else {}
-    return name, {"type": "category", "values": listed[: len(listed) - len(rest)], **rest}
+    words = listed(values)
+    rest = {"other": "other"} if words[-1] == REST else {}
+    return name.strip(), {"type": "category", "values": words[: len(words) - len(rest)], **rest}
 
 
 def conditions(texts: list[str], described: Described, option: str = "--where") -> Table:
@@ -113,19 +124,24 @@ def _condition(text: str, described: Described, option: str) -> tuple[str, Any]:
         expected = "a condition such as 'country = DE', 'age:0..120 >= 18' or 'country in DE, FR'"
         raise InputError(f"expected {expected}, got {text!r}", place=option)
     name, sign, value = parts["field"].strip(), parts["sign"], parts["value"].strip()
+    if sign not in _SIGNS:
+        expected = f"one of {', '.join(_SIGNS)} between a field and a value"
+        advice = UNEQUAL if sign in ("!=", "<>") else None
+        raise InputError(expected=expected, found=repr(sign), place=f"{option} {show(text)}", hint=advice)
     if _BOUNDS.fullmatch(name):
         name = described.bounded(name, option)
     if sign in ("<", "<=", ">", ">="):
         return name, _compared(name, sign, value, described, f"{option} {show(text)}")
     described.mention(name)
-    return name, value if sign == "=" else [one.strip() for one in value.split(",")]
+    return name, value if sign == "=" else listed(value)
 
 
 def _compared(name: str, sign: str, value: str, described: Described, place: str) -> Table:
     """A bound on a number, moved inwards to the next lattice value that meets the condition."""
     table = described.schema.get(name)
     if table is None or table["type"] not in ("number", "date"):
-        expected = f"the bounds of {name}, such as '{name}:0..100 {sign} {value}'"
+        bounds = "2020-01-01..2030-12-31" if _DAY.fullmatch(value) else "0..100"
+        expected = f"the bounds of {name}, such as '{name}:{bounds} {sign} {value}'"
         raise InputError(f"expected {expected}, got none", place=place)
     end = "max" if sign in ("<", "<=") else "min"
     if table["type"] == "date":
@@ -145,13 +161,21 @@ def quantiles(text: str, described: Described) -> tuple[str, Table]:
         name = described.bounded(text, "--quantiles")
         return f"quantiles_{name}", {"type": "quantiles", "field": name}
     name = described.bounded(f"{parts['field']}:{parts['bounds']}", "--quantiles")
-    listed = [float(p) for p in parts["listed"].split(",")]
-    return f"quantiles_{name}", {"type": "quantiles", "field": name, "probabilities": listed}
+    probabilities = [float(p) for p in listed(parts["listed"])]
+    return f"quantiles_{name}", {"type": "quantiles", "field": name, "probabilities": probabilities}
 
 
 def of_texts(kind: str, text: str, described: Described) -> tuple[str, Table]:
     """A histogram or a distinct count of one or more fields."""
-    names = [name.strip() for name in text.split(",")]
+    names = listed(text)
+    bounds = next((part for part in map(_BOUNDS.fullmatch, names) if part is not None), None)
+    if bounds is not None:
+        each = "counts each value by itself" if kind == "histogram" else "counts different values"
+        raise InputError(
+            f"expected the names of fields alone, since this {each}, got {text!r}",
+            place=f"--{kind}",
+            hint=f"how numbers spread: --quantiles {bounds[0]}; known categories: --by {bounds['field']}=A,B",
+        )
     if not all(names):
         raise InputError(f"expected the names of one or more fields, such as city, got {text!r}", place=f"--{kind}")
     for name in names:
@@ -165,7 +189,7 @@ def clusters(text: str, described: Described) -> tuple[str, Table]:
     if not fields or not k.strip().isdigit():
         expected = "fields with their bounds and a number of clusters, such as x:0..1,y:0..1:5"
         raise InputError(f"expected {expected}, got {text!r}", place="--kmeans")
-    names = [described.bounded(part.strip(), "--kmeans") for part in fields.split(",")]
+    names = [described.bounded(part, "--kmeans") for part in listed(fields)]
     return f"kmeans_{'_'.join(names)}", {"type": "kmeans", "fields": names, "k": int(k)}
 
 
@@ -198,8 +222,8 @@ def grouped(name: str, table: Table, by: str) -> tuple[str, Table]:
         raise InputError("expected statistics that can be grouped: clusters cannot", place="--by")
     called = f"{name}_by_{by}"
     if table["type"] == "histogram":
-        listed = table["field"] if isinstance(table["field"], list) else [table["field"]]
-        return called, {**table, "field": [by, *listed]}
+        fields = table["field"] if isinstance(table["field"], list) else [table["field"]]
+        return called, {**table, "field": [by, *fields]}
     return called, {**table, "by": by}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import I64, Mask
 from ..errors import InputError, Place, Unit
 from ..messages import plural
+from ..schema.hints import ISO, NO_VALUE, Rule, hint_for, rule
 from ..stream import Durable, moments
 from ..stream.grid import Grid, last_rows
 from .batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
@@ -22,6 +23,14 @@ from .sequence import Sequence, Versions
 _NO_TIME, _REFUSED = -1, -2
 NEXT_FILE = "such rows belong to the next file"
 REACH = "leave such rows out, or let the grid (start, end) reach further before anything is published"
+NO_TIME = (
+    "leave rows without a time out of the file, or publish without a grid: without --time, --start, --length and --end"
+)
+OF_TIMES: tuple[Rule, ...] = (
+    rule("an offset from UTC", "", "local times need their zone: --time-zone Europe/Berlin (time_zone in [rounds])"),
+    rule("", f"{NO_VALUE.pattern}$", NO_TIME),
+    ISO,
+)
 _UNITS: dict[str, moments.Unit] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
 
 
@@ -39,11 +48,10 @@ class _OnGrid:
 
     def cells(self, times: Any, numbers: Any) -> I64:
         """The rounds of the times of rows with these numbers."""
-        delivery = self._delivery
         try:
-            return cells_of(self._grid, times, self._options.time or "", numbers, delivery.name, delivery.unit)
+            return self._rounds_of(times, numbers)
         except InputError:
-            if delivery.refusals is None or len(numbers) == 1:
+            if self._delivery.refusals is None:
                 raise
         # times are often the same
         known: dict[str, int] = {}
@@ -51,11 +59,15 @@ class _OnGrid:
         for row, time in enumerate(times):
             try:
                 if repr(time) not in known:
-                    known[repr(time)] = int(self.cells([time], numbers[row : row + 1])[0])
+                    known[repr(time)] = int(self._rounds_of([time], numbers[row : row + 1])[0])
                 cells[row] = known[repr(time)]
             except InputError as error:
-                delivery.refusals.add(error)
+                self._delivery.refusals.add(error)
         return cells
+
+    def _rounds_of(self, times: Any, numbers: Any) -> I64:
+        delivery = self._delivery
+        return cells_of(self._grid, times, self._options.time or "", numbers, delivery.name, delivery.unit)
 
     def inside(self, cells: I64, numbers: I64) -> Mask:
         """Which times are on the grid; one that is not is refused."""
@@ -73,7 +85,7 @@ class _OnGrid:
                 else f"expected a time on the grid, got one {where}"
             )
             same = odd & (cells == cells[row])
-            error = InputError(wrong, place=self._options.time, hint=None if cells[row] == _NO_TIME else hint)
+            error = InputError(wrong, place=self._options.time, hint=NO_TIME if cells[row] == _NO_TIME else hint)
             error = error.for_rows(np.flatnonzero(same) + 1)
             error = error.at(numbers, self._delivery.name, self._delivery.unit)
             if self._delivery.refusals is None:
@@ -320,4 +332,5 @@ def cells_of(grid: Grid, times: Any, column: str, numbers: Any, name: str, unit:
     try:
         return grid.cells(times, at=lambda index: Place(column, index + 1), unit=_UNITS.get(column[-3:], "s"))
     except InputError as error:
+        error.hint = hint_for(error, OF_TIMES)
         raise error.at(numbers, name, unit) from None

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from ..errors import InputError
 from ..messages import show
 from ..schema import Integer, Schema
+from ..schema.hints import OTHER_NUMBERS, OTHER_TIMES
 from ..stream.columns import Columns
 from .batch import EVERY_RECORD
 from .envelopes import recognise, row_in
@@ -41,10 +42,7 @@ _CELLS: dict[Kind, re.Pattern[str]] = {
     "date": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
     "boolean": re.compile(r"true|false", re.I),
 }
-_ODD: dict[Kind, re.Pattern[str]] = {
-    "number": re.compile(r"[+-]?[$€£¥]?\s?[+-]?\d{1,3}([.,' \u00a0\u202f]?\d{3})*([.,]\d+)?\s?[$€£¥%]?"),
-    "time": re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d\d)(\D.*)?|\d{4}([./])\d{1,2}\4\d{1,2}(\D.*)?", re.ASCII),
-}
+_ODD: dict[Kind, re.Pattern[str]] = {"number": OTHER_NUMBERS, "time": OTHER_TIMES}
 """Forms that a run refuses, since they can be read in more than one way."""
 _ARROW: dict[Kind, re.Pattern[str]] = {
     "integer": re.compile(r"u?int\d+"),

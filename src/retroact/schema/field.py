@@ -20,6 +20,7 @@ from ..checks import choice
 from ..errors import InputError, Place
 from ..messages import At, mismatch
 from ..params import Parameters
+from .hints import hint_for
 from .packed import Coded as Coded
 from .packed import EncodedColumn, Packed
 
@@ -30,18 +31,6 @@ Encoded = int | str | tuple[int, ...]
 Record = tuple[Encoded | None, ...]
 """The encoded values of one record in the order of the fields; None where one is missing."""
 Missing = Literal["error", "skip"]
-
-
-NO_VALUES = ("None", "nan", "NaT")
-NO_VALUE_WORDS = ("", "na", "n/a", "nan", "null", "nil", "none", "-", "?", ".", "missing", "unknown")
-SKIPPED = (
-    'the value is missing: missing = "skip" on the field (--skip-missing) leaves the record out of the statistics that '
-    "need it, and of no others"
-)
-NAMED = (
-    "if {} stands for a missing value, say so (na_values in [columns], or --na-values), and leave such records out "
-    '(missing = "skip" on the field, or --skip-missing)'
-)
 
 
 class Field(Parameters, ABC):
@@ -99,15 +88,12 @@ class Field(Parameters, ABC):
         try:
             return self._encode_all(self._one_cell_a_row(as_cells(values, place), place), place)
         except InputError as error:
-            error.hint = self.advice(error) or error.hint
+            error.hint = self.advice(error)
             raise
 
     def advice(self, error: InputError) -> str | None:
         """The next step for somebody whose column was refused."""
-        if error.found in NO_VALUES:
-            return SKIPPED
-        word = (error.found or "x").strip("'\"").lower()
-        return NAMED.format(error.found) if word in NO_VALUE_WORDS else None
+        return hint_for(error)
 
     def _encode_all(self, cells: NDArray[Any], place: str) -> EncodedColumn:
         missing = self._absent(cells) if self.missing == "skip" else None
@@ -173,7 +159,7 @@ class Field(Parameters, ABC):
                 if self.missing == "error" or not self.is_missing(value):
                     self.encode(value, place)
             except InputError as error:
-                error.hint = self.advice(error) or error.hint
+                error.hint = self.advice(error)
                 found.append(error.moved(error.path or place).for_rows(np.array(places) + 1))
         return found
 

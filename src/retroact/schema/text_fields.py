@@ -20,7 +20,6 @@ from ..messages import At, mismatch, show
 from .field import Field, Missing, is_bytes
 
 MAX_BYTES = 2**20
-OTHER_WORDS = 'other words for true and false are categories: { type = "category", values = ["yes", "no"] }'
 
 
 class Boolean(Field):
@@ -40,9 +39,6 @@ class Boolean(Field):
         if isinstance(value, str) and value.lower() in ("true", "false", "1", "0"):
             return int(value.lower() in ("true", "1"))
         raise mismatch(self._expected, value, place)
-
-    def advice(self, error: InputError) -> str | None:
-        return super().advice(error) or (OTHER_WORDS if error.expected == self._expected else None)
 
     def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
         return cells.astype(np.int64) if cells.dtype.kind == "b" else super()._encode_cells(cells, at)

@@ -19,6 +19,7 @@ from ..arrays import I64
 from ..errors import InputError
 from ..messages import At, mismatch
 from .field import Missing
+from .hints import hint_for
 from .lattice import INT64_MAX, INT64_MIN, column_to_lattice, half_even
 from .numbers import Bounded, exact_number
 
@@ -62,7 +63,7 @@ class Date(Bounded):
             try:
                 value = date.fromisoformat(value)
             except ValueError:
-                raise _unreadable(_A_DATE, value, place) from None
+                raise _hinted(_A_DATE, value, place) from None
         if isinstance(value, np.datetime64):
             return int(self._nearest_cells(np.array([value]), lambda _: place)[0])
         if isinstance(value, datetime):
@@ -158,23 +159,17 @@ def exact_seconds(value: object, place: str) -> tuple[int, int]:
     return microseconds * 1000 + getattr(value, "nanosecond", 0), 10**9
 
 
-def _unreadable(expected: str, found: object, place: str) -> InputError:
-    error = mismatch(expected, found, place)
-    error.hint = "dates and times are read in the form of ISO 8601 only; pandas.to_datetime reads most others"
-    return error
-
-
 def _seconds_of_text(text: str, place: str) -> tuple[int, int]:
     parts = _MOMENT.fullmatch(text)
     if parts is None:
-        raise _unreadable(_A_TIMESTAMP, text, place)
+        raise _hinted(_A_TIMESTAMP, text, place)
     moment, digits, offset = parts.groups()
     if offset is None:
         raise _naive(text, place)
     try:
         since = datetime.fromisoformat(moment + offset.upper()) - _EPOCH
     except ValueError:
-        raise _unreadable(_A_TIMESTAMP, text, place) from None
+        raise _hinted(_A_TIMESTAMP, text, place) from None
     # fromisoformat() would drop digits after the sixth
     scale = 10 ** len(digits or "")
     return (since.days * _DAY + since.seconds) * scale + int(digits or 0), scale
@@ -216,6 +211,12 @@ def near_calendar(cells: NDArray[Any]) -> NDArray[Any]:
 def _tick(unit: str, count: int) -> Fraction:
     """In seconds."""
     return count * (Fraction(_SECONDS[unit]) if unit in _SECONDS else Fraction(1, 10 ** _FRACTIONS[unit]))
+
+
+def _hinted(expected: str, found: object, place: str) -> InputError:
+    error = mismatch(expected, found, place)
+    error.hint = hint_for(error)
+    return error
 
 
 def _naive(value: object, place: str) -> InputError:

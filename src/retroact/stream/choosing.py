@@ -172,9 +172,10 @@ def _failures(spec: Specification, slack: Fraction, gaussian: bool) -> dict[str,
     needing = [name for name, demand in spec.demands.items() if demand.threshold]
     if needing and slack == 0:
         raise InputError(
-            "bins that are not declared can only be released with delta > 0: give a delta, or declare the bins "
-            "(bins=[...], or a category field)",
+            "bins that are not declared can only be released with delta > 0: give a delta, or declare the bins",
             place=f"statistics.{needing[0]}",
+            hint="delta = 1e-6 (--delta 1e-6); or, where the categories are known, a category field "
+            "(--count --by FIELD=A,B), or bins=[...] of the histogram",
         )
     whole, zero, weights = slack * THRESHOLD_SHARE if gaussian else slack, Fraction(0), spec.exact_weights
     among = sum(weights[name] for name, demand in spec.demands.items() if demand.delta)
