@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +22,11 @@ amount = { type = "number", lower = 0, upper = 500 }
 [statistics]
 """
 BUDGET = "--epsilon 1"
+
+TIMED = f"--time t --start 2026-01-01 --length 1mo --end 2026-03-01 {BUDGET}"
+NUMBERS = "hint: numbers are read in the form 1234.5 only, without units and separators of thousands; pandas.read_csv("
+NO_TIME = "hint: leave rows without a time out of the file, or publish without a grid: without --time, --start"
+JSON_LINES = "hint: one object a line: jq -c '.[]' old.json > new.jsonl for an array, jq -c . for objects over several"
 
 
 @dataclass(frozen=True)
@@ -294,7 +300,110 @@ MISTAKES: dict[str, Mistake] = {
     "another delimiter than the one that is named": Mistake(
         ORDERS.replace(",", ";"),
         f"run orders.csv --sum amount:0..500 --delimiter , {BUDGET}",
-        ("orders.csv:1: expected the columns amount, got no 'amount' among 'order;customer;country;amount;day'",),
+        (
+            "orders.csv:1: expected cells separated by ',', got 'order;customer;country;amount;day' - at --delimiter",
+            "hint: the header looks separated by ';'",
+        ),
+    ),
+    "tabs that are not there, where no column is needed": Mistake(
+        ORDERS.replace(",", ";"),
+        f"run orders.csv --count --delimiter tab {BUDGET}",
+        ("orders.csv:1: expected cells separated by '\\t', got", "hint: the header looks separated by ';'"),
+    ),
+    "a decimal comma": Mistake(
+        'amount\n"41,39"\n',
+        f"run orders.csv --sum amount:0..500 {BUDGET}",
+        ("orders.csv:2: expected a number, got '41,39' - at amount", NUMBERS),
+    ),
+    "thousands with commas": Mistake(
+        'amount\n"1,000"\n', f"run orders.csv --sum amount:0..5000 {BUDGET}", ("got '1,000' - at amount", NUMBERS)
+    ),
+    "a sum of money": Mistake(
+        "amount\n$1000\n", f"run orders.csv --sum amount:0..5000 {BUDGET}", ("got '$1000' - at amount", NUMBERS)
+    ),
+    "a local time without its zone": Mistake(
+        "t\n2026-01-01T10:00:00\n",
+        f"run orders.csv --count {TIMED}",
+        (
+            "orders.csv:2: expected an offset from UTC, such as Z (a time without one is ambiguous), got "
+            "'2026-01-01T10:00:00' - at t",
+            "hint: local times need their zone: --time-zone Europe/Berlin (time_zone in [rounds])",
+        ),
+    ),
+    "a local time without its zone, checked": Mistake(
+        "t\n2026-01-01T10:00:00\n", f"check orders.csv --count {TIMED}", ("1 fault in it",)
+    ),
+    "an empty time": Mistake(
+        "t,amount\n2026-01-01,1\n,2\n",
+        f"run orders.csv --count {TIMED} --time-zone UTC",
+        ("orders.csv:3: expected a time, got none: on a grid every event says when it happened", NO_TIME),
+    ),
+    "NULL for a time": Mistake(
+        "t,amount\n2026-01-01,1\nNULL,2\n",
+        f"run orders.csv --count {TIMED} --time-zone UTC",
+        ("orders.csv:3: expected a timestamp such as", "got 'NULL' - at t", NO_TIME),
+    ),
+    "NULL for a time, named as a missing value": Mistake(
+        "t,amount\n2026-01-01,1\nNULL,2\n",
+        f"run orders.csv --count {TIMED} --time-zone UTC --na-values NULL",
+        ("orders.csv:3: expected a time, got none", NO_TIME),
+    ),
+    "several texts for missing values in one option": Mistake(
+        "amount\n1\nN/A\n-\n",
+        f"run orders.csv --sum amount:0..5 --na-values N/A,- --skip-missing {BUDGET}",
+        ("sum_amount leaves out 2 surviving records for want of a value",),
+        code=0,
+    ),
+    "a JSON array": Mistake(
+        '[{"amount": 1}, {"amount": 2}]\n',
+        f"run events.json --sum amount:0..5 {BUDGET}",
+        ("events.json:1: expected a JSON object on each line, got an array", JSON_LINES),
+    ),
+    "a JSON array, for init": Mistake(
+        '[\n{"amount": 1}\n]\n', "init events.json", ("events.json:1: expected a JSON object on each line", JSON_LINES)
+    ),
+    "a JSON object over several lines": Mistake(
+        '{\n "amount": 1\n}\n',
+        f"run events.json --sum amount:0..5 {BUDGET}",
+        ("events.json:1: expected a JSON object on each line, got one over several lines", JSON_LINES),
+    ),
+    "a quote that nothing closes": Mistake(
+        'amount,note\n1,x\n2,"6" pipe\n3,"y\n4,z\n'.replace('"6" pipe', "y"),
+        f"run orders.csv --count {BUDGET}",
+        (
+            "orders.csv:4: expected a closing quote for a cell that begins in this row, got the end of the file",
+            'hint: a cell with a quote in it is written with two: "6"" pipe"',
+        ),
+    ),
+    "a histogram of a number with bounds": Mistake(
+        ORDERS,
+        f"run orders.csv --histogram amount:0..120 {BUDGET}",
+        (
+            "expected the names of fields alone, since this counts each value by itself, got 'amount:0..120' - at "
+            "--histogram",
+            "hint: how numbers spread: --quantiles amount:0..120; known categories: --by amount=A,B",
+        ),
+    ),
+    "a histogram without delta": Mistake(
+        ORDERS,
+        f"run orders.csv --histogram country {BUDGET}",
+        (
+            "bins that are not declared can only be released with delta > 0: give a delta, or declare the bins",
+            "hint: delta = 1e-6 (--delta 1e-6); or, where the categories are known, a category field (--count --by",
+        ),
+    ),
+    "check without a file": Mistake(
+        ORDERS,
+        "check",
+        ("expected a file to check, got none", "hint: retroact check FILE, or retroact check SPEC FILE"),
+    ),
+    "check with a specification alone": Mistake(
+        ORDERS, "check own.toml", ("expected a file to check, got a specification alone, own.toml",)
+    ),
+    "a page that is not called one": Mistake(
+        ORDERS,
+        f"run orders.csv --count --html page.txt {BUDGET}",
+        ("expected a file name that ends with .html, got page.txt - at --html",),
     ),
     "a compressed file under another name, cut off": Mistake(
         gzip.compress(ORDERS.encode())[:60],
@@ -310,7 +419,7 @@ MISTAKES: dict[str, Mistake] = {
 
 
 def typed(program: Program, folder: Path, mistake: Mistake) -> tuple[int, str]:
-    name = mistake.typed.split()[1]
+    name = [*mistake.typed.split(), "-"][1]
     if name not in (".", "shop", "order.csv"):
         content = mistake.content
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
@@ -360,13 +469,73 @@ def test_somebody_unknown_is_erased(program: Program, folder: Path) -> None:
     assert "no record was found of a subject. If that is right: --allow-missing" in ended.err
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
-def test_no_permission(program: Program, folder: Path) -> None:
+@pytest.fixture
+def nobody(folder: Path) -> Iterator[Path]:
+    """A folder that anybody may enter, and a user who is not root, to whom permissions apply."""
+    folder.chmod(0o755)
+    if os.geteuid():
+        yield folder
+        return
+    os.seteuid(65534)
+    try:
+        yield folder
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def loaded(program: Program, folder: Path) -> Path:
+    """All modules are loaded, which another user might not be allowed to read; and a file that only its owner may."""
     (folder / "orders.csv").write_text(ORDERS)
+    assert program("run", "orders.csv", "--count", "--epsilon", 1, "--out", "r.jsonl").code == 0
     (folder / "orders.csv").chmod(0)
+    return folder
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_no_permission(program: Program, loaded: Path, nobody: Path) -> None:
     ended = program("run", "orders.csv", "--count", "--epsilon", "1")
     assert ended.code == 2
     assert "orders.csv: permission denied" in ended.err
+
+
+@pytest.mark.parametrize("sign", ["!=", "<>", "=="])
+def test_conditions_with_other_signs(sign: str, program: Program, folder: Path) -> None:
+    ended = program("plan", "--count", "--where", f"amount:0..120 {sign} 120", "--epsilon", 1)
+    assert ended.code == 2
+    assert f"expected one of =, in, <, <=, >, >= between a field and a value, got '{sign}' - at --where" in ended.err
+    assert ("'country in DE, FR'" in ended.err) == (sign != "==")
+
+
+def test_a_condition_on_a_day_suggests_days(program: Program, folder: Path) -> None:
+    ended = program("plan", "--count", "--where", "day >= 2024-06-01", "--epsilon", 1)
+    assert "such as 'day:2020-01-01..2030-12-31 >= 2024-06-01', got none" in ended.err
+
+
+def test_lists_in_options_are_read_in_one_way(program: Program, folder: Path) -> None:
+    (folder / "e.csv").write_text("name,amount\nAnn,1\nBob,2\n")
+    for option in (("--by", "name=Ann, Bob"), ("--count", "--where", "name in Ann, Bob")):
+        ended = program("run", "e.csv", *option, "--rounds", 1, "--epsilon", 900, "--testing-key", 1)
+        assert ended.code == 0, ended.err
+        for release in ended.releases:
+            assert release["value"] == ({"Ann": 1, "Bob": 1} if isinstance(release["value"], dict) else 2)
+
+
+@pytest.mark.parametrize("command", ["plan", "explain"])
+def test_a_specification_may_be_an_option_everywhere(command: str, program: Program, folder: Path) -> None:
+    named = program(command, "--spec", "shop.toml")
+    assert named.code == 0
+    assert named.out == program(command, "shop.toml").out
+    assert "expected one specification" in program(command, "shop.toml", "--spec", "shop.toml").err
+
+
+def test_a_check_that_stops_says_what_to_do(program: Program, folder: Path) -> None:
+    (folder / "e.json").write_text("[]")
+    assert JSON_LINES in program("check", "e.json", "--count", "--epsilon", 1).out
+    (folder / "e.csv").write_text("t\n2026-01-01T10:00:00\n")
+    checked = program("check", "e.csv", "--count", *TIMED.split())
+    assert "A run refuses:" in checked.out
+    assert "hint: local times need their zone: --time-zone Europe/Berlin" in checked.out
 
 
 def test_a_specification_in_the_folder_is_not_read_beside_options(program: Program, folder: Path) -> None:

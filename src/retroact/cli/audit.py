@@ -16,7 +16,7 @@ from ..files import os_errors
 from ..store.targets import check_targets
 from ..stream import Specification
 from .console import console_for, message, say
-from .files import opened, put
+from .files import opened, put, require_page
 from .options import QUIET_HELP, SPEC_HELP, argument, command, flag, option
 from .progress import Progress
 from .specification import DEFAULT_FILE, SpecOptions
@@ -85,6 +85,7 @@ def audit(order: AuditOptions) -> None:
         _check_installed()
         _reproduce(order.reproduce, order)
         return
+    require_page(order.html)
     targets = [("--out", order.out), ("--html", order.html)]
     check_targets(targets, used={"specification": order.spec or DEFAULT_FILE}, key_file=order.key_file)
     if order.open and order.html is None:

@@ -21,7 +21,7 @@ from .console import Console, console_for, message, say
 from .options import Roles, argument, command
 from .progress import Progress
 from .run import Cutting, new_stream, require_texts
-from .specification import RunSpecOptions
+from .specification import SpecOptions
 from .table import Kind, table
 
 EXACT = (
@@ -34,10 +34,12 @@ NEEDS_STORE = "later records of erased subjects are rejected, which takes a stor
 
 @command
 def check(
-    first: Annotated[str, argument("A specification, if it is not retroact.toml or given by options.", "[SPEC]")],
+    first: Annotated[
+        str | None, argument("A specification, if it is not retroact.toml or given by options.", "SPEC")
+    ] = None,
     second: Annotated[str | None, argument("The file to check: CSV, JSON lines, Parquet or Arrow.", "FILE")] = None,
     *,
-    asked: RunSpecOptions,
+    asked: SpecOptions,
     roles: Roles,
     cutting: Cutting,
 ) -> None:
@@ -54,7 +56,12 @@ def check(
       retroact check orders.csv --count --sum amount:0..500 --subject customer --epsilon 1
     """
     file = first if second is None else second
-    if second is not None:
+    if file is None or (second is None and Path(file).suffix == ".toml"):
+        got = "none" if file is None else f"a specification alone, {file}"
+        raise InputError(
+            f"expected a file to check, got {got}", hint="retroact check FILE, or retroact check SPEC FILE"
+        )
+    if first is not None and second is not None:
         if asked.spec is not None:
             raise InputError("expected one specification, got SPEC and --spec", place="--spec")
         asked = replace(asked, spec=Path(first))
@@ -71,7 +78,7 @@ class InputProblems:
 
     source: str
     refused: list[Refusal]
-    stopped: str | None
+    stopped: RetroactError | None
     """The error at which a run would stop for good, so that nothing after it was checked."""
     others: list[tuple[str, str, str]]
     """What would be left out or replaced: where, how many, and what."""
@@ -79,7 +86,8 @@ class InputProblems:
 
 def checked(source: str, spec: Specification, options: Options, roles: Roles, *, shown: bool = True) -> InputProblems:
     """Read everything as a run does; nothing is published."""
-    refusals, totals, stopped = Refusals(), Totals(), None
+    refusals, totals = Refusals(), Totals()
+    stopped: RetroactError | None = None
     others: list[tuple[str, str, str]] = []
     unit: Unit = "line"
     try:
@@ -99,7 +107,7 @@ def checked(source: str, spec: Specification, options: Options, roles: Roles, *,
                 others.append(("after_erasure", "", NEEDS_STORE))
             others += _left_out(stream)
     except RetroactError as error:
-        stopped = str(error)
+        stopped = error
     return InputProblems(source, refusals.kinds, stopped, [*others, *_skipped(totals)])
 
 
@@ -112,10 +120,10 @@ def show_findings(found: InputProblems, console: Console) -> None:
             (kind.place or kind.unit, f"{kind.count:,}", _rows(kind, kind.unit), kind.what) for kind in found.refused
         ]
         _table(console, {"where": "left", "how many": "right", "first": "left", "what": "fold"}, rows)
-        for advice in dict.fromkeys(kind.hint for kind in found.refused if kind.hint):
-            message(console, f"hint: {advice}")
+        _hints(console, [kind.hint for kind in found.refused])
     if found.stopped is not None:
         message(console, f"A run stops here, and nothing after it was checked: {found.stopped}")
+        _hints(console, [getattr(found.stopped, "hint", None)])
     if found.others:
         message(console, "A run accepts these, but leaves something out or replaces it:")
         _table(console, {"where": "left", "how many": "right", "what": "fold"}, found.others)
@@ -128,6 +136,12 @@ def show_findings(found: InputProblems, console: Console) -> None:
 
 def _table(console: Console, columns: Mapping[str, Kind], rows: Iterable[Iterable[str]]) -> None:
     console.lines(table(columns, rows, width=console.width))
+
+
+def _hints(console: Console, hints: Iterable[str | None]) -> None:
+    for advice in dict.fromkeys(hints):
+        if advice:
+            message(console, f"hint: {advice}")
 
 
 def _rows(kind: Refusal, unit: Unit) -> str:

@@ -12,7 +12,7 @@ from ..privacy import Guarantee
 from ..stream import Specification
 from .console import console_for, message, say
 from .options import command, option
-from .specification import SpecOptions
+from .specification import SpecOrOptions
 
 Section = tuple[str, list[str]]
 
@@ -54,7 +54,7 @@ ENDS = {
 
 @command
 def explain(
-    asked: SpecOptions,
+    asked: SpecOrOptions,
     subject_records: Annotated[int, option("The most records that one person ever adds.", "C", min=1)] = 5,
 ) -> None:
     """Explain in plain words what is protected, what is not, and what an erasure does.

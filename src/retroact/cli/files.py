@@ -8,11 +8,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import InputError
 from ..files import AtomicFile, is_pipe_or_device, os_errors
 from ..store.targets import check_targets
 
 if TYPE_CHECKING:
     from ..stream import Stream
+
+PAGES = (".html", ".htm")
 
 
 class OutputFile:
@@ -78,6 +81,12 @@ class OutputFile:
         elif self._owned:
             with suppress(OSError):  # what could not be written has been reported
                 self._file.close()
+
+
+def require_page(path: Path | None) -> None:
+    """Refuse a name that no page has."""
+    if path is not None and path.suffix.lower() not in PAGES and not is_pipe_or_device(path):
+        raise InputError(expected=f"a file name that ends with {PAGES[0]}", found=str(path), place="--html")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from ..stream.doubts import coarse_steps, doubts
 from ..stream.plan import number
 from .console import console_for, message, say
 from .options import command, flag, option
-from .specification import SpecOptions
+from .specification import SpecOrOptions
 from .table import Kind, table
 
 LIMITS = ("records", "law", "delta", "horizon", "window", "late")
@@ -23,7 +23,7 @@ LIMITS = ("records", "law", "delta", "horizon", "window", "late")
 
 @command
 def plan(
-    asked: SpecOptions,
+    asked: SpecOrOptions,
     error: Annotated[
         list[str] | None, option("The 95 % error to allow in the worst round; one for each.", "STATISTIC=ERROR")
     ] = None,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..store.targets import check_targets
-from .files import check_sources, put
+from .files import check_sources, put, require_page
 from .files import opened as opened_files
 from .options import Secrets, StreamArgument, TestingKey, command, opened, option
 from .progress import busy
@@ -29,6 +29,7 @@ def report(
       retroact report orders --html page.html
       retroact report orders --html latest.html --first 100
     """
+    require_page(html)
     targets = [("--html", html)]
     check_targets(targets, store=stream, **vars(secrets))
     with opened(stream, secrets, testing_key) as open_stream:

@@ -24,7 +24,7 @@ from ..outputs.page import ADD_UP
 from ..store.targets import check_targets
 from ..stream import Durable, Specification, Stream
 from ..stream.open import exists
-from .files import check_sources, put
+from .files import check_sources, put, require_page
 from .files import opened as opened_files
 from .notes import Notes, name_not_found, naming_not_found
 from .options import (
@@ -41,7 +41,7 @@ from .options import (
 )
 from .output import OutputOptions
 from .progress import Progress, busy
-from .specification import RunSpecOptions, SpecOptions, at_options
+from .specification import SpecOptions, at_options
 
 OF_THIS_RUN = ("rounds", "until", "follow", "complete", "source", "input_format", "delimiter")
 
@@ -105,7 +105,7 @@ class RunOptions:
 @command
 def run(
     events: Annotated[str, argument("JSON lines, CSV, Parquet, Arrow, or - for stdin.", "EVENTS")],
-    asked: RunSpecOptions,
+    asked: SpecOptions,
     roles: Roles,
     reading: Reading,
     output: OutputOptions,
@@ -143,6 +143,7 @@ def run(
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
         "specification": asked.file if asked.given else None,
     }
+    require_page(order.html)
     check_targets(targets, used=used, store=order.store, **vars(secrets))
     output.chosen()
     if order.store is None:

@@ -37,7 +37,7 @@ _LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 class SpecOptions:
     """What to publish: a file, or statistics by options."""
 
-    spec: Path | None = argument(SPEC_HELP, "SPEC")
+    spec: Path | None = option(SPEC_HELP, "FILE")
     count: bool = flag("Count the records.")
     sum: list[str] | None = option("The sum of a field, such as amount:0..500; repeatable.", BOUNDED)
     mean: list[str] | None = option("The mean of a field, such as age:0..120; repeatable.", BOUNDED)
@@ -143,7 +143,7 @@ class SpecOptions:
 
     def _options(self) -> list[str]:
         """The options that were given, except the file."""
-        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "spec"}
+        found = {field.name: getattr(self, field.name) for field in fields(SpecOptions) if field.name != "spec"}
         given = [name for name, value in found.items() if value or (value == 0 and value is not False)]
         return [f"--{name.replace('_', '-')}" for name in given]
 
@@ -155,10 +155,16 @@ class SpecOptions:
 
 
 @dataclass(frozen=True)
-class RunSpecOptions(SpecOptions):
-    """The same, where the file is not an argument."""
+class SpecOrOptions(SpecOptions):
+    """The same, where the file may be an argument too."""
 
-    spec: Path | None = option(SPEC_HELP, "FILE")
+    described_by: Path | None = argument(SPEC_HELP, "SPEC")
+
+    def __post_init__(self) -> None:
+        if self.described_by is not None:
+            if self.spec is not None:
+                raise InputError("expected one specification, got SPEC and --spec", place="--spec")
+            object.__setattr__(self, "spec", self.described_by)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

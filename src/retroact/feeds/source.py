@@ -17,7 +17,7 @@ from typing import Literal, cast
 from ..errors import InputError
 from ..files import os_errors
 from .compressed import SUFFIXES, decompressed, kind_of, require_text
-from .workbook import refuse_workbook
+from .workbook import refuse_document, refuse_workbook
 
 Format = Literal["JSON lines", "CSV"]
 FORMATS: dict[str, Format] = {"csv": "CSV", "tsv": "CSV", "jsonl": "JSON lines"}
@@ -199,7 +199,7 @@ def open_source(path: str, *, follow: bool = False, holds: bool = False, format:
                 f"expected a file that can grow, got one compressed with {kind}", place="follow", source=path
             )
         size = None if follow or kind else os.fstat(file.fileno()).st_size or None
-        found = FORMATS[format] if format else format_of(path, start)
+        found = _format(path, start, format)
         whole = kind is not None
         yield Source(path, found, content, size, follow=follow, path=path, holds=holds and not whole, compressed=kind)
 
@@ -211,7 +211,7 @@ def _standard_input(follow: bool, format: str | None) -> Source:
         return Source("stdin", FORMATS[format or "jsonl"], buffer, follow=True)
     file = buffer if isinstance(buffer, BufferedReader) else BufferedReader(cast(RawIOBase, buffer))
     content, start, kind = _content(file, "stdin")
-    return Source("stdin", FORMATS[format] if format else format_of("", start), content, compressed=kind)
+    return Source("stdin", _format("stdin", start, format), content, compressed=kind)
 
 
 def _content(file: BufferedReader, name: str) -> tuple[BufferedReader, bytes, str | None]:
@@ -222,6 +222,13 @@ def _content(file: BufferedReader, name: str) -> tuple[BufferedReader, bytes, st
     refuse_workbook(name, start)
     require_text(start, name)
     return content, start, kind
+
+
+def _format(name: str, start: bytes, named: str | None) -> Format:
+    found = FORMATS[named] if named else format_of(name, start)
+    if found == "JSON lines":
+        refuse_document(name, start)
+    return found
 
 
 def format_of(name: str, start: bytes) -> Format:

@@ -1,4 +1,4 @@
-"""Workbooks and databases: common, and not read by this program."""
+"""Workbooks, databases and JSON documents: common, and not read by this program."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from pathlib import Path
 
 from ..errors import InputError
 
+LINES = (
+    "one object a line: jq -c '.[]' old.json > new.jsonl for an array, jq -c . for objects over several lines; or "
+    "pandas.read_json('old.json').to_json('new.jsonl', orient='records', lines=True)"
+)
 SAVE = "save the sheet or table as CSV or Parquet, and read that"
 _SUFFIXES = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _STARTS = {
@@ -30,3 +34,20 @@ def refuse_workbook(path: str, start: bytes) -> None:
         found = "a workbook"
     if found is not None:
         raise InputError(expected="CSV, JSON lines, Parquet or Arrow", found=found, source=path, hint=SAVE)
+
+
+def refuse_document(name: str, start: bytes) -> None:
+    """A file of JSON that is no lines.
+
+    >>> refuse_document("orders.json", b'{"amount": 1}')
+    >>> try:
+    ...     refuse_document("orders.json", b'[{"amount": 1}]')
+    ... except InputError as error:
+    ...     print(error)
+    orders.json:1: expected a JSON object on each line, got an array
+    """
+    line = start.lstrip().partition(b"\n")
+    found = "an array" if line[0].startswith(b"[") else "one over several lines"
+    if found == "an array" or (line[0].strip() == b"{" and line[1]):
+        wrong = InputError(expected="a JSON object on each line", found=found, hint=LINES)
+        raise wrong.found_in(name, row=1, unit="line")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, Unit
+from ...messages import show
 from ...schema import Schema
 from ..batch import ADD, Batch, Changes, ColumnValues
 from ..options import Options
@@ -23,6 +24,11 @@ from .csv_cells import cell_readers, number_in, role_readers
 
 ROWS = 4096
 DELIMITERS = (",", ";", "\t", "|")
+
+OPEN_QUOTE = InputError(
+    "expected a closing quote for a cell that begins in this row, got the end of the file",
+    hint='a cell with a quote in it is written with two: "6"" pipe"; other programs write CSV so',
+)
 
 
 class CsvFile(RowReader):
@@ -66,8 +72,9 @@ class CsvFile(RowReader):
             raise self._refused(error, self._line) from None
 
     def _refused(self, error: csv.Error | InputError, line: int) -> InputError:
-        wrong = error if isinstance(error, InputError) else InputError(f"expected CSV, got {error}")
-        return self.source.refused(wrong, line)
+        if isinstance(error, csv.Error):
+            error = OPEN_QUOTE if _is_open(error) else InputError(f"expected CSV, got {error}")
+        return self.source.refused(error, line)
 
     def _batch(self, lines: list[int], cells: list[str]) -> Batch:
         assert self.heading is not None
@@ -224,8 +231,13 @@ class CsvFile(RowReader):
     def _delimited(self, text: str) -> str:
         """A text, when the delimiter is known: from the options, or from the header."""
         if self.delimiter is None and (header := text.lstrip("\r\n")):
-            named = self.options.delimiter
-            self.delimiter = named or delimiter_of(re.split(r"[\r\n]", header, maxsplit=1)[0], self._known)
+            header, named = re.split(r"[\r\n]", header, maxsplit=1)[0], self.options.delimiter
+            found = delimiter_of(header, self._known)
+            if named and named not in header and found in header and header not in self._known:
+                expected, hint = f"cells separated by {show(named)}", f"the header looks separated by {show(found)}"
+                wrong = InputError(expected=expected, found=show(header), place="--delimiter", hint=hint)
+                raise self.source.refused(wrong, 1)
+            self.delimiter = named or found
         return text
 
 
