@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Callable, Collection, Iterable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from .errors import InputError
 At = Callable[[int], str]
 """From the index of a value to the place that a message names, such as `amount, row 3`."""
 
+MOST_NAMES = 20
+"""How many names a message lists."""
 _brief = reprlib.Repr()
 _brief.maxstring = _brief.maxother = _brief.maxlong = 60
 
@@ -53,14 +56,30 @@ def hint(name: object, known: Iterable[str]) -> str:
     return f" (did you mean {show(found[0])}?)" if found else ""
 
 
-def no_such(name: object, known: Iterable[str]) -> KeyError:
+def no_such(name: object, known: Iterable[object]) -> KeyError:
     """For mappings that people look into.
 
     >>> no_such("cuont", ["count", "revenue"])
     KeyError("expected one of count, revenue, got 'cuont' (did you mean 'count'?)")
     """
     names = list(known)
-    return KeyError(f"expected one of {', '.join(names)}, got {show(name)}{hint(name, names)}")
+    shown = [each if isinstance(each, str) else show(each) for each in names[:MOST_NAMES]]
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    texts = [each for each in names if isinstance(each, str)]
+    return KeyError(f"expected one of {', '.join(shown) or 'none'}{more}, got {show(name)}{hint(name, texts)}")
+
+
+class Named(dict[Any, Any]):
+    """A dictionary that says what there is, when somebody looks for something else.
+
+    >>> Named({"DE": 3, "FR": 1})["DF"]
+    Traceback (most recent call last):
+    ...
+    KeyError: "expected one of DE, FR, got 'DF' (did you mean 'DE'?)"
+    """
+
+    def __missing__(self, name: object) -> Any:
+        raise no_such(name, self)
 
 
 def check_keys(table: Collection[object], known: Collection[str], place: str, needed: Collection[str] = ()) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import InputError, Place
-from ..messages import hint, mismatch, show
+from ..messages import Named, hint, mismatch, show
 from .arrow import columns_of
 from .field import Encoded, Field, Record
 from .rows import Rows
@@ -44,7 +44,7 @@ class Schema:
             check_utf8(name, "schema")
             if not isinstance(field, Field):
                 raise mismatch("a field such as Number(0, 500)", field, f"schema.{name}")
-        self.fields: dict[str, Field] = dict(fields)
+        self.fields: dict[str, Field] = Named(fields)
         self._plain = tuple(name for name, field in fields.items() if not isinstance(field, Vector))
         self._plan = tuple((name, field, field.encode, field.missing == "skip") for name, field in fields.items())
         self.optional = tuple(name for name, field in fields.items() if field.missing == "skip")

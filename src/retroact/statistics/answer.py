@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import F64, I64, Integers
 from ..checks import number, positive_int
 from ..errors import InputError
+from ..messages import Named
 from ..noise import Mechanism, Spread
 
 NoisyTotals = dict[tuple[int, Hashable, int], int]
@@ -141,7 +142,7 @@ def vector(noisy: Noisy, step: float = 1.0) -> Answer:
     return Answer(value, noisy.deviations * step, interval)
 
 
-class Bins(dict[Any, float]):
+class Bins(Named):
     """What a histogram publishes: a dictionary from bin to number, largest first.
 
     >>> bins = Bins([("DE", 1403.5), ("FR", 911.0)], threshold=128.5)

@@ -8,20 +8,21 @@ from typing import Any
 
 import msgspec
 
+from ..messages import Named
 from ..noise import Spread
 from .answer import check_level
 from .answer_rows import READ, AnswerRows, ByKey, KeyColumn, Kind, OneValue, Row, part_of
 from .ratio_interval import ratio_interval
 
 
-class QuantileTable(dict[float, Any]):
+class QuantileTable(Named):
     """Values, errors or intervals: of every quantile, of the distribution function and of the counts."""
 
     def __init__(
         self, values: Mapping[float, Any], cdf: Mapping[Any, Any], counts: Mapping[tuple[Any, Any], Any]
     ) -> None:
         super().__init__(values)
-        self.cdf, self.counts = dict(cdf), dict(counts)
+        self.cdf, self.counts = Named(cdf), Named(counts)
 
     def to_plain(self) -> dict[str, Any]:
         """For output: everything, or the quantiles alone where nothing else was requested."""

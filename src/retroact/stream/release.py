@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..messages import no_such
+from ..messages import Named, no_such
 from ..outputs.shown import Shown
 from ..outputs.table import Table, TableForm
 from ..privacy import Guarantee
@@ -33,9 +33,13 @@ class Release(Shown):
     _interval: Callable[[float], Any] = field(repr=False)
     _form: TableForm = field(repr=False)
 
+    def __post_init__(self) -> None:
+        for name in ("value", "standard_error"):
+            object.__setattr__(self, name, _named(getattr(self, name)))
+
     def interval(self, level: float = 0.95) -> Any:
         """Contains the true value with probability ``level``, for this round alone and over the noise alone."""
-        return self._interval(check_level(level))
+        return _named(self._interval(check_level(level)))
 
     def to_dict(self) -> dict[str, Any]:
         """One line of output, in the types of JSON."""
@@ -115,6 +119,11 @@ class Round(Shown, Mapping[str, Release]):
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={release.value!r}" for name, release in self._releases.items())
         return f"Round({self.number}: {inside})"
+
+
+def _named(value: Any) -> Any:
+    """Groups that say which there are."""
+    return Named(value) if type(value) is dict else value
 
 
 def plain(value: Any) -> Any:

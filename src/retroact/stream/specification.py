@@ -13,7 +13,7 @@ from ..checks import choice as one_of
 from ..checks import flag, positive_int
 from ..coins import Coins
 from ..errors import InputError
-from ..messages import check_keys, mismatch, plural
+from ..messages import Named, check_keys, mismatch, plural
 from ..noise import Mechanism, Oblivious
 from ..noise.default_process import LAWS, Law
 from ..noise.process import check_horizon
@@ -308,4 +308,4 @@ def _checked(statistics: Mapping[str, Statistic], horizon: int | None) -> dict[s
                 f"expected at most the horizon, {horizon:,}, got {statistic.every:,}: it would never be released",
                 place=f"statistics.{name}.every",
             )
-    return dict(statistics)
+    return Named(statistics)
