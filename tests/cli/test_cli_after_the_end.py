@@ -171,3 +171,14 @@ def test_a_successor_says_where_records_may_be_until_their_receipt_is_handed_in(
     assert program("erase", "third", *asked, "--earlier", "nothing.json").code == 2
     with pytest.raises(ra.ExhaustedError, match="has a successor"), ra.Stream.open("second") as second:
         second.close_round()
+
+
+def test_close_is_allowed_once_a_grid_is_over(folder, program):
+    """Nothing closes any more: the erasure is applied at once."""
+    (folder / "grid.toml").write_text(GRID)
+    rows = "".join(f"2026-01-0{day},{who}-{day},{who},add,5\n" for day in (1, 2) for who in ("anna", "ben"))
+    (folder / "e.csv").write_text("at,id,who,op,amount\n" + rows)
+    assert program("run", "e.csv", "--spec", "grid.toml", "--store", "timed", "-q").code == 0
+    ended = program("erase", "timed", "--subject", "anna", "--close")
+    assert (ended.code, ended.err) == (0, "")
+    assert "anna: 2 surviving records; purged; nothing is published after it" in ended.out

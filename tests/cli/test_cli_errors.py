@@ -130,7 +130,7 @@ CSV: dict[str, tuple[bytes, str]] = {
         b"country,amount,round\nDE,1,-1\n",
         "events.csv:2: expected a whole number, got '-1' - at round",
     ),
-    "open quote": (b'country,amount\nDE,1\nDE,"1\nDE,2\n', "events.csv:3: expected CSV, got unexpected end of data"),
+    "open quote": (b'country,amount\nDE,1\nDE,"1\nDE,2\n', "events.csv:3: expected a closing quote for a cell"),
     "text after quote": (b'country,amount\nDE,"1"2\n', "events.csv:2: expected CSV, got"),
     "not UTF-8": (
         b"country,amount\nDE,1\n\xff,2\n",

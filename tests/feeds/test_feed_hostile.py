@@ -54,7 +54,7 @@ def test_broken_json(name: str, tmp_path: Path) -> None:
 CSV: dict[str, tuple[bytes, int, str]] = {
     "UTF-16": ("country,amount\nDE,1\n".encode("utf-16"), 1, "expected UTF-8 text, got UTF-16"),
     "NUL": (b"country,amount\nDE,1\nD\0,1\n", 3, "expected"),
-    "cut off": (b'country,amount\nDE,1\nDE,"1', 3, "expected CSV, got unexpected end of data"),
+    "cut off": (b'country,amount\nDE,1\nDE,"1', 3, "expected a closing quote for a cell that begins in this row"),
     "huge cell": (b"country,amount\nDE,1\n" + b"x" * 200_000 + b",1\n", 3, "field larger than field limit"),
     "unknown word": (b"op,country,amount\n+I,DE,1\n+X,DE,1\n", 3, r"expected one of add, .*got '\+X' - at op"),
     "no weight": (b"diff,country,amount\n1,DE,1\n,DE,1\n", 3, "expected a whole number, got '' - at diff"),

@@ -171,6 +171,11 @@ def test_the_exact_number_of_records_is_in_no_output(tmp_path, monkeypatch, capf
             assert not has_the_number(shown.out)
             made[f"{name} {place}"] = Path(name).read_bytes()
             made[f"page {place}"] = Path("page.html").read_bytes()
+    for option in ((), ("--first", 1, "--last", 1), ("--first", 99)):
+        code, shown = program("report", "s", "--testing-key", 2, "--html", "report.html", *option)
+        assert code == 0, shown.err
+        assert not has_the_number(shown.out)
+        made[f"report {option}"] = Path("report.html").read_bytes()
     made["rows of Parquet"] = json.dumps(pyarrow.parquet.read_table("out.parquet").to_pylist(), default=str)
     spec = ra.Specification.from_dict(tomllib.loads(SPEC))
     stream = ra.Stream.from_specification(spec, key=ra.Key.for_testing(2))

@@ -85,9 +85,9 @@ def audit(order: AuditOptions) -> None:
         _check_installed()
         _reproduce(order.reproduce, order)
         return
-    require_page(order.html)
     targets = [("--out", order.out), ("--html", order.html)]
     check_targets(targets, used={"specification": order.spec or DEFAULT_FILE}, key_file=order.key_file)
+    require_page(order.html)
     if order.open and order.html is None:
         raise InputError("expected --html FILE with --open", place="--open")
     _check_installed()

@@ -93,7 +93,7 @@ def erase(
     protected: dict[str, Any] = {"used": used, "store": stream, **vars(secrets)}
     check_targets([("--receipt", receipt)], folders=True, **protected)
     with opened(stream, secrets, testing_key, restoring) as open_stream:
-        if order.close and open_stream.specification.rounds.grid is not None:
+        if order.close and open_stream.specification.rounds.grid is not None and not open_stream.over:
             raise InputError(
                 "expected no --close on a grid: its rounds end when their time is over, and an erasure must not move "
                 "that. The request is applied when the round closes",

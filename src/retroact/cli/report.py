@@ -29,9 +29,9 @@ def report(
       retroact report orders --html page.html
       retroact report orders --html latest.html --first 100
     """
-    require_page(html)
     targets = [("--html", html)]
     check_targets(targets, store=stream, **vars(secrets))
+    require_page(html)
     with opened(stream, secrets, testing_key) as open_stream:
         check_sources(targets, open_stream)
         with opened_files((html, "--html")) as pages, busy("making the page"):

@@ -143,8 +143,8 @@ def run(
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
         "specification": asked.file if asked.given else None,
     }
-    require_page(order.html)
     check_targets(targets, used=used, store=order.store, **vars(secrets))
+    require_page(order.html)
     output.chosen()
     if order.store is None:
         for name in (*(["fence"] if secrets.fence is not None else []), *restoring.given):
