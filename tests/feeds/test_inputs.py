@@ -12,7 +12,7 @@ import zstandard
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import compressed, play
-from retroact.feeds.readers.csv import delimiter_of
+from retroact.feeds.readers.csv_text import delimiter_of
 from support.memory import forget_the_peak, peak_memory
 
 SCHEMA = {"amount": ra.Number(0, 500, missing="skip"), "country": ra.Text(missing="skip")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +16,8 @@ from ..schema.arrow import Column
 from ..schema.packed import Coded, Packed
 from ..schema.packed_texts import PackedTexts
 from ..texts import ABSENT, Texts
+from .encoded_cells import ColumnReader, EncodedCells
 
-ColumnReader = Callable[[list[Any]], list[Any]]
 ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
 """An update is an addition that needs an id. The row before an update is a deletion, which needs none."""
 EVERY_RECORD = "*"
@@ -200,7 +200,7 @@ class Changes:
         """The fields, as the schema takes them."""
         if self.readers is None:
             return {name: cells.column() for name, cells in self.fields.items()}
-        return {name: self.readers[name](cells.values.tolist()) for name, cells in self.fields.items()}
+        return {name: _read(cells.values, self.readers[name]) for name, cells in self.fields.items()}
 
     def within(self, rounds: I64) -> Changes:
         """With rounds of a grid as stamps, where there are no others."""
@@ -238,3 +238,15 @@ class Changes:
             copies = np.concatenate([one if some is None else some for some, one in zip(counts, ones, strict=True)])
         numbers, codes = (np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", "codes"))
         return cls(numbers, codes, fields, roles, copies, first.readers)
+
+
+def _read(cells: Any, reader: ColumnReader) -> Column:
+    return cells.read_by(reader) if isinstance(cells, EncodedCells) else reader(cells.tolist())
+
+
+def has_record(changes: Changes) -> Mask:
+    """Which changes hold a record: additions, updates, and deletions by value. These wait for a round to close; others,
+    erasures and deletions by id, a stream still takes after its last round."""
+    codes = changes.codes
+    found: Mask = (codes == ADD) | (codes == UPDATE) | ((codes == DELETE) & ~changes.there("id"))
+    return found

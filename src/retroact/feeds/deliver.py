@@ -17,7 +17,7 @@ from ..ledger.operations import NO_RECORDS
 from ..stream import Stream
 from ..stream.door import names_of
 from ..stream.outcome import Outcome
-from .batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
+from .batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes, has_record
 from .held_ids import HeldIds
 from .moved import MovedValues
 from .refusals import Refusals
@@ -203,14 +203,6 @@ class Delivery:
 
 def _chosen(changes: Changes, chosen: Mask) -> Changes:
     return changes if chosen.all() else changes.take(chosen)
-
-
-def has_record(changes: Changes) -> Mask:
-    """Which changes hold a record: additions, updates, and deletions by value. These wait for a round to close; others,
-    erasures and deletions by id, a stream still takes after its last round."""
-    codes = changes.codes
-    found: Mask = (codes == ADD) | (codes == UPDATE) | ((codes == DELETE) & ~changes.there("id"))
-    return found
 
 
 def unfound(outcomes: Sequence[Outcome], subjects: Sequence[Any], before: Sequence[int]) -> list[int]:

@@ -13,9 +13,11 @@ from ..arrays import I64, Mask
 from ..errors import InputError, Place, Unit
 from ..messages import mismatch, show
 from ..schema import Schema
+from ..schema.packed_texts import PackedTexts
 from ..stream.columns import Columns
 from ..stream.open_round import LARGEST
-from .batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnReader, ColumnValues
+from .batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnValues
+from .encoded_cells import ColumnReader
 from .options import Options
 from .roles import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, PROGRESS, ROLES, Heading, code_of, heading, weigh
 
@@ -177,8 +179,9 @@ class RowReader:
             more = np.zeros(len(changes), np.bool_)
             for role in roles:
                 more |= changes.there(role)
+            rows = np.flatnonzero(chosen)
             for cells in changes.fields.values():
-                more |= cells.values != ""
+                more[rows] |= np.array([cell != "" for cell in cells.take(rows).listed()])
             _refuse(chosen & more, InputError(wrong, place=place))
 
 
@@ -197,6 +200,9 @@ def _refuse(odd: Mask, error: InputError) -> None:
 
 
 def _words(cells: ColumnValues, column: str) -> NDArray[np.int8]:
+    coded = cells.values.coded() if isinstance(cells.values, PackedTexts) else None
+    if coded is not None:
+        cells = ColumnValues(coded.codes, None, coded.words)
     if cells.words is not None and cells.present is None:
         used = np.bincount(cells.values, minlength=len(cells.words)) > 0
         codes = [CODES.get(word) if there else NOTHING for word, there in zip(cells.words, used.tolist(), strict=True)]

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arrays import I64, Mask
 from ..errors import InputError
-from .batch import CLOSE, NOTHING, Changes
-from .deliver import Delivery, Position, has_record
+from .batch import CLOSE, NOTHING, Changes, has_record
+from .deliver import Delivery, Position
 from .options import Options
 from .roles import VERSION
 

@@ -14,6 +14,8 @@ from io import BufferedIOBase, BufferedReader, FileIO, RawIOBase, UnsupportedOpe
 from pathlib import Path
 from typing import Literal, cast
 
+import numpy as np
+
 from ..errors import InputError
 from ..files import os_errors
 from .compressed import SUFFIXES, decompressed, kind_of, require_text
@@ -102,10 +104,11 @@ class Source:
             yield rest
 
     def _count_lines(self, block: bytes) -> None:
+        self.count += line_ends(block)
         # the reader of CSV takes either for the end of a line
-        ends = (b"\n", b"\r") if self.format == "CSV" else (b"\n",)
-        self.count += sum(map(block.count, ends)) - (block.count(b"\r\n") if self.format == "CSV" else 0)
-        self.count += bool(block) and not block.endswith(ends)
+        either = self.format == "CSV" and b"\r" in block
+        self.count += block.count(b"\r") - block.count(b"\r\n") if either else 0
+        self.count += bool(block) and not block.endswith((b"\n", b"\r") if either else b"\n")
 
     def progress(self) -> tuple[int, str]:
         """How much of the size was read, as a number and in words."""
@@ -253,6 +256,11 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise not_utf8(error).found_in(str(path), row=line, unit="line") from None
+
+
+def line_ends(content: bytes) -> int:
+    """How many line feeds there are, several times as fast as bytes count them."""
+    return int(np.count_nonzero(np.frombuffer(content, np.uint8) == ord("\n")))
 
 
 def not_utf8(error: UnicodeDecodeError, place: str | None = None) -> InputError:

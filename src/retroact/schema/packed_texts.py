@@ -55,6 +55,13 @@ class PackedTexts(Packed):
         present = None if self.present is None else self.present[rows]
         return type(self)(self.data, self.starts[rows], self.sizes[rows], present)
 
+    def where(self, present: Mask) -> Self:
+        """The same, with all others missing."""
+        present = present if self.present is None else present & self.present
+        if present.all():
+            return self
+        return type(self)(self.data, self.starts, np.where(present, self.sizes, 0), present)
+
     def own(self) -> Self:
         """The same in bytes of their own, text after text."""
         ends = np.cumsum(self.sizes)
@@ -110,9 +117,11 @@ class PackedTexts(Packed):
         same: Mask = self.sizes == len(word)
         if self.present is not None:
             same = same & self.present
-        rows = np.flatnonzero(same)
-        if rows.size:
-            same[rows] = [text == word.decode() for text in self.take(rows).strings()]
+        for place in range(0, len(word), 8):
+            rows = np.flatnonzero(same)
+            if not rows.size:
+                break
+            same[rows] = self.take(rows).word(place) == np.uint64(int.from_bytes(word[place : place + 8], "little"))
         return same
 
     def word(self, place: int) -> U64:

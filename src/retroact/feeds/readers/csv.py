@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from io import StringIO
 from itertools import chain, islice
 from typing import Any
@@ -15,15 +14,18 @@ import numpy as np
 from ...errors import InputError, Unit
 from ...messages import show
 from ...schema import Schema
-from ..batch import ADD, Batch, Changes, ColumnValues
+from ..batch import Batch, Changes, ColumnValues
 from ..options import Options
-from ..roles import CODES, PROGRESS
+from ..roles import PROGRESS
 from ..row_reader import RowReader
-from ..source import LONGEST_LINE, Source, not_utf8
-from .csv_cells import cell_readers, number_in, role_readers
+from ..source import LONGEST_LINE, Source
+from .csv_blocks import PlainRows
+from .csv_cells import cell_readers, encoded, only_adds, role_readers
+from .csv_text import delimiter_of, valid_blocks
 
 ROWS = 4096
-DELIMITERS = (",", ";", "\t", "|")
+Quick = Callable[[Batch], Any]
+"""What a quick way makes of plain rows; None if it leaves them to the other."""
 
 OPEN_QUOTE = InputError(
     "expected a closing quote for a cell that begins in this row, got the end of the file",
@@ -38,36 +40,40 @@ class CsvFile(RowReader):
 
     def __init__(self, source: Source, schema: Schema, options: Options) -> None:
         missing = frozenset(options.columns.na_values)
-        super().__init__(source.name, schema, options, cell_readers(schema, missing))
+        self._cell_readers = cell_readers(schema, missing)
+        super().__init__(source.name, schema, options, self._cell_readers)
         self.source = source
         self.role_readers = role_readers(missing)
         self.delimiter: str | None = None
         """What separates cells; known once the header was seen."""
         self._known = {*schema.fields, *(own.column for _, own in options.columns.items())}
         self._names: list[str] = []
+        self._needed: Collection[str] = ()
         self._line = 1
+        """The one that the next row begins on."""
         self._open_quote = False
+        self._quick: Quick | None = None
+        self._taken: list[Any] | None = None
+        """What came of a block that was taken the quick way."""
 
     def __iter__(self) -> Iterator[Changes]:
-        for batch in self._batches():
-            if batch is None:
-                yield Changes.nothing()
+        for found in self._found(self._encoded):
+            if isinstance(found, Batch):
+                yield from self.read(found)
             else:
-                yield from self.read(batch)
+                yield found
 
-    def _batches(self) -> Iterator[Batch | None]:
-        """Rows in columns; None at the present end of a followed source."""
-        self.heading = None
+    def _found(self, quick: Quick) -> Iterator[Any]:
+        """Batches of rows, and what ``quick`` makes of plain ones; no changes at the present end of a followed
+        source."""
+        self.heading, self._quick = None, quick
         try:
-            for lines, cells in self._rows():
-                if not lines:
-                    yield None
-                    continue
-                width = len(self._names)
-                left = bisect_right(lines, self.begin_after)
-                if left < len(lines):
-                    lines, cells = (lines[left:], cells[left * width :]) if left else (lines, cells)
-                    yield self._batch(lines, cells)
+            for found in self._rows():
+                if isinstance(found, Batch):
+                    left = int(np.searchsorted(found.numbers, self.begin_after, side="right"))
+                    found = found.take(slice(left, None)) if left else found
+                if not isinstance(found, Batch) or len(found):
+                    yield found
         except csv.Error as error:
             raise self._refused(error, self._line) from None
 
@@ -77,23 +83,44 @@ class CsvFile(RowReader):
         return self.source.refused(error, line)
 
     def _batch(self, lines: list[int], cells: list[str]) -> Batch:
-        assert self.heading is not None
-        needed = self.heading.needed | ({PROGRESS} if self.heading.weighted else set())
         columns: dict[str, ColumnValues] = {}
         for place, name in enumerate(self._names):
-            if name in needed:
+            if name in self._needed:
                 values = np.empty(len(lines), object)
                 values[:] = cells[place :: len(self._names)]
                 columns[name] = ColumnValues(values)
         return Batch(np.array(lines, np.int64), columns)
 
+    def _plain(self, content: bytes) -> list[Any] | None:
+        """What the quick way makes of a block; None if its rows are to be read one by one."""
+        if self.heading is None or self._quick is None or not content:
+            return None
+        rows = PlainRows.of(content, self.delimiter or ",", len(self._names))
+        if rows is None:
+            return None
+        batch = rows.batch(self._names, self._needed, self._line, self.begin_after)
+        found = [self._quick(batch)] if len(batch) else []
+        if None in found:
+            return None
+        self._line += rows.line_count
+        return found
+
+    def _encoded(self, batch: Batch) -> Changes | None:
+        """The changes of a batch, with their fields encoded; None if anything is refused."""
+        skipped = self.skipped.copy()
+        try:
+            return encoded(self._changes(batch), self._cell_readers)
+        except InputError:
+            self.skipped = skipped
+            return None
+
     def look(self) -> tuple[list[str], list[list[str]]]:
         """The names of the columns, and the cells of the first rows, column by column."""
         try:
-            cells = next((cells for lines, cells in self._rows() if lines), [])
+            first: Batch | None = next(self._rows(), None)
         except csv.Error as error:
             raise self._refused(error, self._line) from None
-        return self._names, [cells[place :: len(self._names)] for place in range(len(self._names))]
+        return self._names, [[] if first is None else first.columns[name].listed() for name in self._names]
 
     def unfinished(self) -> tuple[int, bool] | None:
         """The line on which a last row without an end begins, and whether it can only become an addition."""
@@ -108,38 +135,53 @@ class CsvFile(RowReader):
 
     def _adds(self, cells: list[str]) -> bool:
         """Whether a row that begins with these cells can only be an addition."""
-        if self.heading is None:
-            return False
-        mark = self.heading.operation
-        if mark is None:
-            return True
-        cell = dict(zip(self._names, cells, strict=False)).get(mark, "")
-        if self.heading.weighted:
-            weight = number_in(cell)
-            return isinstance(weight, int) and weight > 0
-        return CODES.get(cell) == ADD
+        return self.heading is not None and only_adds(self.heading, dict(zip(self._names, cells, strict=False)))
 
     def times(self) -> Iterator[tuple[Any, Any]]:
         """The lines that have a time, and their times, batch by batch."""
         time = self.options.time or ""
-        for batch in self._batches():
-            if batch is not None:
+        for batch in self._found(lambda batch: batch):
+            if isinstance(batch, Batch):
                 cells = self.role_readers["time"](batch.columns[time], time)
                 there = cells.there()
                 if there.any():
                     yield batch.numbers[there], cells.take(there).listed()
 
-    def _rows(self) -> Iterator[tuple[list[int], list[str]]]:
-        """The lines that rows begin on, and all their cells, batch by batch; an empty batch at the present end of a
-        followed source."""
+    def _rows(self) -> Iterator[Any]:
+        """Batches of rows, which may be empty, or what the quick way makes of a block; no changes at the present end
+        of a followed source."""
         self._line, self._open_quote = 1, False
+        contents = self._contents()
         if self.source.follow:
-            return self._followed()
-        return self._parsed(line for text in self._texts() for line in StringIO(text, newline=""))
+            yield from self._followed(contents)
+            return
+        self._taken = []
+        while self._taken is not None:
+            yield from self._taken
+            self._taken = None
+            yield from self._parsed(self._lines(contents))
 
-    def _followed(self) -> Iterator[tuple[list[int], list[str]]]:
+    def _lines(self, contents: Iterator[bytes]) -> Iterator[str]:
+        """Lines for the reader, up to a block that is taken the quick way."""
+        given = self._line
+        for content in contents:
+            # inside a quoted cell, the reader was given lines beyond the one that its row begins on
+            self._taken = self._plain(content) if given == self._line else None
+            if self._taken is not None:
+                return
+            for line in StringIO(content.decode(), newline=""):
+                given += 1
+                yield line
+
+    def _followed(self, contents: Iterator[bytes]) -> Iterator[Any]:
         pending = ""
-        for text in self._texts():
+        for content in contents:
+            taken = None if pending else self._plain(content)
+            if taken is not None:
+                yield from taken
+                yield Changes.nothing()
+                continue
+            text = content.decode()
             pending += text
             start, known = self._line, self.heading
             found, wrong = [], None
@@ -159,16 +201,16 @@ class CsvFile(RowReader):
             yield from found
             if wrong is not None:
                 raise wrong
-            yield [], []
+            yield Changes.nothing()
         self._open_quote = bool(pending)
         if pending and not self.source.holds and not self.source.stop.is_set():
             raise csv.Error("unexpected end of data")
 
-    def _parsed(self, texts: Iterable[str]) -> Iterator[tuple[list[int], list[str]]]:
+    def _parsed(self, texts: Iterable[str]) -> Iterator[Batch]:
         # one list of cells: a list for each row would burden the garbage collector
         lines: list[int] = []
         cells: list[str] = []
-        start = line = self._line
+        start = self._line
         width = -1 if self.heading is None else len(self._names)
         wrong: Exception | None = None
         texts = iter(texts)
@@ -180,81 +222,54 @@ class CsvFile(RowReader):
             try:
                 for row in reader:
                     if len(row) == width:
-                        lines.append(line)
+                        lines.append(self._line)
                         cells += row
                     elif row and width < 0:
-                        self.begin(row, line)
+                        needed = self.begin(row, self._line).needed
                         self._names, width = row, len(row)
+                        self._needed = row if self._quick is None else {*needed, PROGRESS}
                     elif row:
                         odd = InputError(f"expected {width} cells, as in the header, got {len(row)}")
-                        raise self.source.refused(odd, line)
-                    line = start + reader.line_num
+                        raise self.source.refused(odd, self._line)
+                    self._line = start + reader.line_num
                     if len(lines) >= ROWS:
-                        yield lines, cells
+                        yield self._batch(lines, cells)
                         lines, cells = [], []
             except (csv.Error, InputError) as error:
                 if refusals is not None and width >= 0:
-                    refusals.add(self._refused(error, line))
-                    line = start + reader.line_num
+                    refusals.add(self._refused(error, self._line))
+                    self._line = start + reader.line_num
                     continue
                 wrong = error
             break
-        self._line = line
         if lines:
             # rows before the error are good, and may end rounds
-            yield lines, cells
+            yield self._batch(lines, cells)
         if isinstance(wrong, csv.Error) and self.source.holds and not self.source.follow and _is_open(wrong):
             self._open_quote = True
         elif wrong is not None:
             raise wrong
 
-    def _texts(self) -> Iterator[str]:
-        first = 1
-        for content in self.source.blocks():
-            while True:
-                try:
-                    yield self._delimited(content.decode())
-                    break
-                except UnicodeDecodeError as error:
-                    good = content.rfind(b"\n", 0, error.start) + 1
-                    yield self._delimited(content[:good].decode())
-                    line = first + content.count(b"\n", 0, error.start)
-                    wrong = self.source.refused(not_utf8(error, f"column {error.start - good + 1}"), line)
-                    if self.options.refusals is None:
-                        raise wrong from None
-                    self.options.refusals.add(wrong)
-                    # a blank line in its place keeps the numbers of those after it
-                    end = content.find(b"\n", error.start)
-                    first, content = line, content[end:] if end >= 0 else b""
-            first += content.count(b"\n")
+    def _contents(self) -> Iterator[bytes]:
+        """Blocks of whole lines; the header comes alone, since it says what the others are."""
+        for content in valid_blocks(self.source, self.options.refusals):
+            rest = content.lstrip(b"\r\n")
+            if rest and self.delimiter is None:
+                self.delimiter = self._delimiter(re.split(rb"[\r\n]", rest, maxsplit=1)[0].decode())
+            if rest and self.heading is None and not self.source.follow:
+                cut = content.find(b"\n", len(content) - len(rest)) + 1
+                yield content[:cut]
+                content = content[cut:]
+            yield content
 
-    def _delimited(self, text: str) -> str:
-        """A text, when the delimiter is known: from the options, or from the header."""
-        if self.delimiter is None and (header := text.lstrip("\r\n")):
-            header, named = re.split(r"[\r\n]", header, maxsplit=1)[0], self.options.delimiter
-            found = delimiter_of(header, self._known)
-            if named and named not in header and found in header and header not in self._known:
-                expected, hint = f"cells separated by {show(named)}", f"the header looks separated by {show(found)}"
-                wrong = InputError(expected=expected, found=show(header), place="--delimiter", hint=hint)
-                raise self.source.refused(wrong, 1)
-            self.delimiter = named or found
-        return text
-
-
-def delimiter_of(header: str, known: Collection[str]) -> str:
-    """The delimiter that makes the most known columns of a header or, if several do, the most columns.
-
-    >>> delimiter_of("amount (EUR, net);country", {"country"}), delimiter_of("id\\tamount", {"amount"})
-    (';', '\\t')
-    >>> delimiter_of("amount", {"amount"})
-    ','
-    """
-
-    def columns(delimiter: str) -> tuple[int, int]:
-        names = next(csv.reader([header], delimiter=delimiter), [])
-        return len({*known} & {*names}), len(names)
-
-    return max(DELIMITERS, key=columns)
+    def _delimiter(self, header: str) -> str:
+        """What separates cells: from the options, or from the header."""
+        named, found = self.options.delimiter, delimiter_of(header, self._known)
+        if named and named not in header and found in header and header not in self._known:
+            expected, hint = f"cells separated by {show(named)}", f"the header looks separated by {show(found)}"
+            wrong = InputError(expected=expected, found=show(header), place="--delimiter", hint=hint)
+            raise self.source.refused(wrong, 1)
+        return named or found
 
 
 def _is_open(error: csv.Error) -> bool:

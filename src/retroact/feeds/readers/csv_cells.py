@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from ...arrays import Mask
 from ...errors import InputError, Place
 from ...messages import mismatch
 from ...schema import Boolean, Field, Integer, Number, Schema, Vector
-from ..batch import EVERY_RECORD, ColumnReader, ColumnValues
-from ..roles import position_of
+from ...schema.decimal_texts import decimals
+from ...schema.packed_texts import PackedTexts
+from ..batch import ADD, EVERY_RECORD, Changes, ColumnValues, has_record
+from ..encoded_cells import EncodedCells
+from ..roles import CODES, Heading, position_of
 from ..row_reader import RoleReader
 
 _FLOAT_DIGITS = 15
@@ -33,11 +38,17 @@ def number_in(cell: str) -> int | str:
 
 def _blank(cells: ColumnValues, column: str) -> ColumnValues:
     """Texts; an empty cell is missing."""
+    if isinstance(cells.values, PackedTexts):
+        texts = cells.values.where(cells.values.sizes > 0)
+        return ColumnValues(texts, texts.present)
     return ColumnValues.of([cell or None for cell in cells.values.tolist()])
 
 
 def _wholes(cells: ColumnValues, column: str) -> ColumnValues:
     """Whole numbers from 0 on; an empty cell is missing."""
+    found = _numerals(cells, signed=False)
+    if found is not None:
+        return found
     texts = cells.values.tolist()
     digits = "".join(texts)
     if not digits:
@@ -53,17 +64,42 @@ def _wholes(cells: ColumnValues, column: str) -> ColumnValues:
 
 def _moments(cells: ColumnValues, column: str) -> ColumnValues:
     """Times as a grid takes them: whole numbers or texts; an empty cell is missing."""
+    found = _numerals(cells)
+    if found is not None:
+        return found
     return ColumnValues.of([number_in(cell) if cell else None for cell in cells.values.tolist()])
 
 
 def _weights(cells: ColumnValues, column: str) -> ColumnValues:
+    coded = cells.values.coded() if isinstance(cells.values, PackedTexts) else None
+    if coded is not None:
+        return ColumnValues(coded.codes, None, [number_in(word) for word in coded.words])
     return ColumnValues.of([number_in(cell) for cell in cells.values.tolist()])
 
 
 def _positions(cells: ColumnValues, column: str) -> ColumnValues:
+    found = _numerals(cells)
+    if found is not None:
+        return found
     return ColumnValues.of(
         [position_of(cell, column, row) if cell else None for row, cell in enumerate(cells.values.tolist())]
     )
+
+
+def _numerals(cells: ColumnValues, *, signed: bool = True) -> ColumnValues | None:
+    """Packed texts as whole numbers, if each has nothing but digits, or is empty."""
+    if not isinstance(cells.values, PackedTexts):
+        return None
+    present: Mask = cells.values.sizes > 0
+    texts = cells.values.take(present)
+    units, places, clear = decimals(texts)
+    points = texts.data[texts.starts + texts.sizes - 1] == ord(".")
+    signs = texts.data[texts.starts] == ord("-")
+    if not clear.all() or places.any() or points.any() or (signs.any() and not signed):
+        return None
+    numbers = np.zeros(len(present), np.int64)
+    numbers[present] = units
+    return ColumnValues(numbers, None if present.all() else present)
 
 
 _ROLES = {
@@ -77,25 +113,9 @@ def role_readers(missing: Set[str]) -> dict[str, RoleReader]:
     return {role: _without(missing, reader) for role, reader in _ROLES.items()}
 
 
-def cell_readers(schema: Schema, missing: Set[str] = frozenset()) -> dict[str, ColumnReader]:
-    """For each field, from cells to values. Cells that are no values stay as they are, for the field to refuse. Those
-    that are among the ``missing`` texts are None."""
-    fields = schema.fields.items()
-    return {name: _unless(missing, cell_reader(field)) for name, field in fields if name != EVERY_RECORD}
-
-
-def _unless(missing: Set[str], reader: ColumnReader) -> ColumnReader:
-    if not missing:
-        return reader
-
-    def read(cells: list[Any]) -> list[Any]:
-        if missing.isdisjoint(cells):
-            return reader(cells)
-        gone = [cell in missing for cell in cells]
-        values = reader(["" if none else cell for none, cell in zip(gone, cells, strict=True)])
-        return [None if none else value for none, value in zip(gone, values, strict=True)]
-
-    return read
+def cell_readers(schema: Schema, missing: Set[str] = frozenset()) -> dict[str, CellReader]:
+    """For each field, from cells to values."""
+    return {name: CellReader(field, missing) for name, field in schema.fields.items() if name != EVERY_RECORD}
 
 
 def _without(missing: Set[str], reader: RoleReader) -> RoleReader:
@@ -104,6 +124,9 @@ def _without(missing: Set[str], reader: RoleReader) -> RoleReader:
         return reader
 
     def read(cells: ColumnValues, column: str) -> ColumnValues:
+        if isinstance(cells.values, PackedTexts):
+            some = without(cells.values, missing)
+            return reader(ColumnValues(PackedTexts(some.data, some.starts, some.sizes)), column)
         texts = np.empty(len(cells), object)
         texts[:] = ["" if cell in missing else cell for cell in cells.values.tolist()]
         return reader(ColumnValues(texts), column)
@@ -111,24 +134,84 @@ def _without(missing: Set[str], reader: RoleReader) -> RoleReader:
     return read
 
 
-def cell_reader(field: Field) -> ColumnReader:
-    """From cells to values of a field. Cells that are not values stay as they are, for the field to refuse."""
-    empty: str | None = None
-    if field.missing != "skip":
-        # an empty cell is a missing value, unless it is a value of the field itself
-        with suppress(InputError):
-            field.encode("", "")
-            empty = ""
-    if isinstance(field, Number):
-        return lambda cells: _numbers(cells, float, empty)
-    if isinstance(field, Integer):
-        return lambda cells: _numbers(cells, int, empty)
-    if isinstance(field, Boolean):
-        words = {"1": True, "0": False, "": empty}
-        return lambda cells: [words.get(cell, cell) for cell in cells]
-    if isinstance(field, Vector):
-        return lambda cells: [_json(cell) if cell else empty for cell in cells]
-    return lambda cells: [cell or empty for cell in cells]
+def without(texts: PackedTexts, words: Set[str]) -> PackedTexts:
+    """Packed texts; those that are among the words are missing."""
+    gone = np.zeros(len(texts), np.bool_)
+    for word in words:
+        gone |= texts.equal(word.encode())
+    return texts.where(~gone)
+
+
+class CellReader:
+    """From the cells of a field to its values. Cells that are no values stay as they are, for the field to refuse.
+    Those that are among the ``missing`` texts are None.
+
+    >>> read = CellReader(Number(0, 99), frozenset(["NA"]))
+    >>> read(["12.50", "NA", "x"]), read(["12.50", ""])
+    (['12.50', None, 'x'], ['12.50', None])
+    """
+
+    def __init__(self, field: Field, missing: Set[str]) -> None:
+        self._field, self._missing = field, missing
+        self._empty: str | None = None
+        if field.missing != "skip":
+            # an empty cell is a missing value, unless it is a value of the field itself
+            with suppress(InputError):
+                field.encode("", "")
+                self._empty = ""
+
+    def __call__(self, cells: list[Any]) -> list[Any]:
+        if not self._missing or self._missing.isdisjoint(cells):
+            return self._values(cells)
+        gone = [cell in self._missing for cell in cells]
+        values = self._values(["" if none else cell for none, cell in zip(gone, cells, strict=True)])
+        return [None if none else value for none, value in zip(gone, values, strict=True)]
+
+    def _values(self, cells: list[Any]) -> list[Any]:
+        field, empty = self._field, self._empty
+        if isinstance(field, Number):
+            return _numbers(cells, float, empty)
+        if isinstance(field, Integer):
+            return _numbers(cells, int, empty)
+        if isinstance(field, Boolean):
+            words = {"1": True, "0": False, "": empty}
+            return [words.get(cell, cell) for cell in cells]
+        if isinstance(field, Vector):
+            return [_json(cell) if cell else empty for cell in cells]
+        return [cell or empty for cell in cells]
+
+    def encoded(self, texts: PackedTexts, holds: Mask) -> EncodedCells:
+        """The same in one step, for rows that hold a record. A cell that the field refuses raises an error."""
+        some = texts if holds.all() else texts.take(holds)
+        column = without(some, self._missing)
+        encoded = (column if self._empty == "" else column.where(column.sizes > 0)).encoded_by(self._field)
+        if encoded is None:
+            encoded = self._field.encode_column(self(some.values()), "")
+        values, gone = encoded
+        if len(some) < len(texts):
+            places = np.flatnonzero(holds)
+            present = np.zeros(len(texts), np.bool_)
+            present[places if gone is None else places[~gone]] = True
+            values, gone = self._field.scattered(values if gone is None else values[~gone], present)
+        return EncodedCells(texts, self._field, values, gone)
+
+
+def encoded(changes: Changes, readers: Mapping[str, CellReader]) -> Changes:
+    """Changes with their cells encoded, in rows that hold a record. A cell that its field refuses raises an error."""
+    holds = has_record(changes)
+    cells = {name: read.encoded(changes.fields[name].values, holds) for name, read in readers.items()}
+    return replace(changes, fields={name: ColumnValues(column) for name, column in cells.items()})
+
+
+def only_adds(heading: Heading, cells: Mapping[str, str]) -> bool:
+    """Whether a row that begins with these cells can only be an addition."""
+    if heading.operation is None:
+        return True
+    cell = cells.get(heading.operation, "")
+    if heading.weighted:
+        weight = number_in(cell)
+        return isinstance(weight, int) and weight > 0
+    return CODES.get(cell) == ADD
 
 
 def _numbers(cells: list[str], kind: type[float] | type[int], empty: str | None) -> list[Any]:
