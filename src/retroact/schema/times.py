@@ -22,6 +22,7 @@ from .field import Missing
 from .hints import hint_for
 from .lattice import INT64_MAX, INT64_MIN, column_to_lattice, half_even
 from .numbers import Bounded, exact_number
+from .time_texts import MILLION, days_in, moments_in
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -74,7 +75,8 @@ class Date(Bounded):
 
     def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
         if cells.dtype.kind != "M":
-            return super()._nearest_cells(cells, at)
+            found = days_in(cells.tolist())
+            return super()._nearest_cells(cells, at) if found is None else found
         near = near_calendar(cells)
         days = near.astype("datetime64[D]")
         odd = np.isnat(cells) | (days != near)
@@ -123,7 +125,10 @@ got '2020-01-01T01:00:00' - at at
 
     def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
         if cells.dtype.kind != "M":
-            return super()._nearest_cells(cells, at)
+            found = moments_in(cells.tolist())
+            if found is None:
+                return super()._nearest_cells(cells, at)
+            return column_to_lattice(found, self.step * MILLION, at=at)
         ticks, tick = _ticks(cells, at)
         return column_to_lattice(ticks, self.step / tick, at=at)
 

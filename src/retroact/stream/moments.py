@@ -19,11 +19,10 @@ from ..arrays import I64, Mask
 from ..checks import is_integral
 from ..errors import InputError
 from ..messages import At, mismatch
+from ..schema.time_texts import MILLION, of_form, zone_of
 from ..schema.times import Date, exact_seconds, near_calendar
 
 Unit = Literal["s", "ms", "us", "ns"]
-MILLION = 10**6
-
 _DAY = 86400
 _DAYS = Date(date.min, date.max)
 # The years 1 to 9999. Seconds beyond them are milliseconds or finer, mistaken for seconds.
@@ -125,8 +124,8 @@ def _of_texts(texts: list[str], at: At, local_times: bool) -> tuple[I64, Mask]:
         for size in np.unique(sizes).tolist():
             rows = np.flatnonzero(sizes == size)
             same = part if len(rows) == len(part) else [part[row] for row in rows.tolist()]
-            zone = _zone(same[0]) if size != 10 else ""
-            found = _of_form(same, size, zone) if zone or local_times or size == 10 else None
+            zone = zone_of(same[0])
+            found = of_form(same, zone) if zone or local_times or size == 10 else None
             if found is not None:
                 result[start + rows], local[start + rows] = found, not zone
                 left[start + rows] = False
@@ -134,43 +133,6 @@ def _of_texts(texts: list[str], at: At, local_times: bool) -> tuple[I64, Mask]:
     if rest.size:
         result[rest], local[rest] = _one_by_one([texts[row] for row in rest.tolist()], rest, at, "s", local_times)
     return result, local
-
-
-def _zone(text: str) -> str:
-    """The form of the end of a text: Z, an offset, or neither."""
-    return "Z" if text[-1:] == "Z" else "+dd:dd" if text[-6:-5] in ("+", "-") else ""
-
-
-def _of_form(texts: list[str], size: int, zone: str) -> I64 | None:
-    """Texts of one length, if all are dates, or all are like 1970-01-01T00:00:00.0 with this zone; None otherwise, and
-    then each is parsed by itself."""
-    whole = "".join(texts)
-    end = size - len(zone)
-    if not whole.isascii() or not (end in (10, 19) or 21 <= end <= 34):
-        return None
-    form = f"dddd-dd-ddTdd:dd:dd.{'d' * 14}"[:end] + zone
-    letters = np.frombuffer(whole.encode(), np.uint8).reshape(-1, size)
-    if not all(map(_fits, form, np.ascontiguousarray(letters.T))):
-        return None
-    cut = min(end, 26)
-    try:
-        found = np.ascontiguousarray(letters[:, :cut]).view(f"S{cut}")[:, 0].astype("M8[us]").astype(np.int64)
-    except ValueError:
-        return None
-    usual = (found >= (_FIRST + 2 * _DAY) * MILLION) & (found < (_LAST - _DAY) * MILLION)
-    if zone == "+dd:dd":
-        tens, ones = letters[:, [end + 1, end + 4]] - np.int64(48), letters[:, [end + 2, end + 5]] - np.int64(48)
-        hour, minute = (10 * tens + ones).T
-        usual &= (hour < 24) & (minute < 60)
-        found -= np.where(letters[:, end] == ord("-"), -60, 60) * (hour * 60 + minute) * MILLION
-    return found if usual.all() else None
-
-
-def _fits(sign: str, letters: NDArray[np.uint8]) -> bool:
-    if sign == "d":
-        return bool(letters.min() >= ord("0") and letters.max() <= ord("9"))
-    usual = {"T": "T ", "+": "+-"}.get(sign, sign)
-    return bool(np.isin(letters, list(usual.encode())).all())
 
 
 def _one_by_one(
