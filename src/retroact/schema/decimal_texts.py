@@ -10,8 +10,10 @@ from .packed_texts import MASKS, PackedTexts
 LONGEST = 24
 """Longer texts are left to others, as are those of more than DIGITS digits, with exponents, or with a plus."""
 DIGITS = 18
-_ZEROS, _SIXES, _POINTS = (np.uint64(int(byte * 8, 16)) for byte in ("30", "06", "2e"))
-_HIGH, _ONES, _TOPS = (np.uint64(int(byte * 8, 16)) for byte in ("f0", "01", "80"))
+_ZEROS, _POINTS, _ABOVE = (np.uint64(int(byte * 8, 16)) for byte in ("30", "1e", "76"))
+"""A zero; a point less a zero; and what makes eight bits of all that is above nine."""
+_ONES, _TOPS = (np.uint64(int(byte * 8, 16)) for byte in ("01", "80"))
+_LATER = ~MASKS
 _PAIRS, _FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 
 
@@ -33,38 +35,41 @@ def decimals(texts: PackedTexts) -> tuple[I64, I64, Mask]:
     windows = np.ndarray((len(texts.data) - 7,), "<u8", buffer=texts.data, strides=(1,))
     words: list[U64] = []
     for after in range(8, min(longest, LONGEST) + 8, 8):
-        # from the last eight characters on; what is before a text becomes zeros
-        word = windows[ends - after]
-        rest = np.clip(after - sizes, 0, 8)
-        if rest.any():
-            word = word & ~MASKS[rest] | _ZEROS & MASKS[rest]
-        words.append(word)
-    points = [(word ^ _POINTS) - _ONES & ~(word ^ _POINTS) & _TOPS for word in words]
+        # the values of the last eight digits and so on; what is before a text becomes zeros
+        rest = after - sizes
+        words.append((windows[ends - after] ^ _ZEROS) & _LATER[rest if longest <= 8 else np.clip(rest, 0, 8)])
+    odd = [_are_no_digits(word) for word in words]
     places = np.zeros(count, np.int64)
-    if any(point.any() for point in points):
-        places, pointed = _without_points(words, points)
+    if any(some.any() for some in odd):
+        places, pointed = _without_points(words)
         sizes = sizes - pointed
         clear &= sizes > 0
+        odd = [_are_no_digits(word) for word in words]
     clear &= sizes <= DIGITS
     units = np.zeros(count, np.int64)
-    for place, word in enumerate(words):
-        clear &= ((word & _HIGH) == _ZEROS) & ((word + _SIXES & _HIGH) == _ZEROS)
+    for place, (word, wrong) in enumerate(zip(words, odd, strict=True)):
+        clear &= wrong == 0
         # digits beyond the eighteenth are zeros in clear texts: what wraps around is in others
-        units += _of_eight(word) * np.int64(10 ** (8 * place))
+        units = units + _of_eight(word) * np.int64(10 ** (8 * place)) if place else _of_eight(word)
     return np.where(negative, -units, units) if negative.any() else units, places, clear
 
 
-def _without_points(words: list[U64], points: list[U64]) -> tuple[I64, Mask]:
+def _are_no_digits(word: U64) -> U64:
+    return (word | word + _ABOVE) & _TOPS
+
+
+def _without_points(words: list[U64]) -> tuple[I64, Mask]:
     """Remove the last point of each text from its words, which come last first. Returns how many digits follow it, and
     whether there is one; a second point is no digit, and is found as such."""
     places, found = np.zeros(len(words[0]), np.int64), np.zeros(len(words[0]), np.bool_)
-    for index, (word, point) in enumerate(zip(words, points, strict=True)):
+    for index, word in enumerate(words):
+        point = (word ^ _POINTS) - _ONES & ~(word ^ _POINTS) & _TOPS
         here = (point != 0) & ~found
         # the lowest bit alone is sure: those above it may come from a borrow
         first = point & (~point + np.uint64(1))
         below = np.where(here, (first >> np.uint64(7)) - np.uint64(1), np.where(found, ~np.uint64(0), np.uint64(0)))
         above = np.where(here, ~(first | first - np.uint64(1)), np.where(found, np.uint64(0), ~np.uint64(0)))
-        before = words[index + 1] >> np.uint64(56) if index + 1 < len(words) else np.uint64(ord("0"))
+        before = words[index + 1] >> np.uint64(56) if index + 1 < len(words) else np.uint64(0)
         moved = (word & below) << np.uint64(8) | before
         words[index] = np.where(here | found, word & above | moved, word)
         places += np.where(here, 8 * index + 7 - (np.bitwise_count(first - np.uint64(1)) >> 3).astype(np.int64), 0)
@@ -74,8 +79,7 @@ def _without_points(words: list[U64], points: list[U64]) -> tuple[I64, Mask]:
 
 def _of_eight(word: U64) -> I64:
     """The number of eight digits, of which the first is the lowest byte."""
-    pairs = word - _ZEROS
-    pairs = pairs * np.uint64(10) + (pairs >> np.uint64(8)) & _PAIRS
+    pairs = word * np.uint64(10) + (word >> np.uint64(8)) & _PAIRS
     fours = pairs * np.uint64(100) + (pairs >> np.uint64(16)) & _FOURS
     eight = fours * np.uint64(10000) + (fours >> np.uint64(32)) & np.uint64(0xFFFFFFFF)
     return eight.view(np.int64)

@@ -25,8 +25,10 @@ class PlainRows:
     True
     """
 
-    def __init__(self, data: NDArray[np.uint8], starts: I64, ends: I64, lines: I64, line_count: int, quoted: bool):
-        self._data, self._starts, self._ends, self._quoted = data, starts, ends, quoted
+    def __init__(
+        self, data: NDArray[np.uint8], starts: I64, bounds: I64, lines: I64, line_count: int, quoted: bool
+    ) -> None:
+        self._data, self._starts, self._bounds, self._quoted = data, starts, bounds, quoted
         self.lines = lines
         """The lines of the rows, from 0."""
         self.line_count = line_count
@@ -49,7 +51,9 @@ class PlainRows:
             if not _around_cells(letters, quotes, ord(delimiter)):
                 return None
             cuts = cuts[np.searchsorted(quotes, cuts) & 1 == 0]
-        ends = np.flatnonzero(line_ends)
+        ends = cuts[width - 1 :: width]
+        if len(ends) != np.count_nonzero(line_ends) or (letters[ends] != _END).any():
+            ends = np.flatnonzero(line_ends)
         starts = np.concatenate([[0], ends[:-1] + 1])
         line_count, last = len(ends), ends - (letters[ends - 1] == _RETURN)
         lines = np.flatnonzero(last > starts)
@@ -59,12 +63,11 @@ class PlainRows:
         # a line end inside quotes is among the ends, but not among the cuts
         if len(cuts) != len(lines) * width or (cuts[width - 1 :: width] != ends).any():
             return None
+        if int((last - starts).max(initial=0)) > csv.field_size_limit() < int(np.diff(cuts, prepend=0).max()):
+            return None
         bounds = np.ascontiguousarray(cuts.reshape(-1, width).T)
         bounds[-1] = last
-        begins = np.concatenate([starts[None], bounds[:-1] + 1])
-        if len(content) > csv.field_size_limit() and int((bounds - begins).max(initial=0)) > csv.field_size_limit():
-            return None
-        return cls(data, begins, bounds, lines, line_count, quoted)
+        return cls(data, starts, bounds, lines, line_count, quoted)
 
     def batch(self, names: Sequence[str], needed: Collection[str], first: int, after: int) -> Batch:
         """The columns that are needed, of rows on lines after this one; the first line has this number."""
@@ -75,11 +78,12 @@ class PlainRows:
         return batch.take(slice(left, None)) if left else batch
 
     def column(self, place: int) -> PackedTexts:
-        starts, ends = self._starts[place], self._ends[place]
+        starts = (self._bounds[place - 1] + 1 if place else self._starts) + PAD
+        sizes = self._bounds[place] + PAD - starts
         if self._quoted:
-            inside = self._data[starts + PAD] == _QUOTE
-            starts, ends = starts + inside, ends - inside
-        return PackedTexts(self._data, starts + PAD, ends - starts)
+            inside = self._data[starts] == _QUOTE
+            starts, sizes = starts + inside, sizes - 2 * inside
+        return PackedTexts(self._data, starts, sizes)
 
 
 def _around_cells(letters: NDArray[np.uint8], quotes: I64, delimiter: int) -> bool:
