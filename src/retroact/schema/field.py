@@ -21,6 +21,7 @@ from ..errors import InputError, Place
 from ..messages import At, mismatch
 from ..params import Parameters
 from .hints import hint_for
+from .object_cells import encoded_objects
 from .packed import Coded as Coded
 from .packed import EncodedColumn, Packed
 
@@ -96,6 +97,9 @@ class Field(Parameters, ABC):
         return hint_for(error)
 
     def _encode_all(self, cells: NDArray[Any], place: str) -> EncodedColumn:
+        quick = encoded_objects(self, cells) if cells.dtype == object else None
+        if quick is not None:
+            return quick
         missing = self._absent(cells) if self.missing == "skip" else None
         if missing is None or not missing.any():
             return self._encode_cells(cells, lambda index: Place(place, index + 1)), None
@@ -226,11 +230,18 @@ def as_cells(values: object, place: str) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         if values.ndim == 0:
             raise mismatch("a column", values, place)
-        return as_cells(values.tolist(), place) if values.dtype == object and values.ndim == 1 else values
+        alike = _alike(values.tolist()) if values.dtype == object and values.ndim == 1 else None
+        return values if alike is None else alike
     if hasattr(values, "__array__") and not isinstance(values, np.generic):
         return as_cells(np.asarray(values), place)
     if not isinstance(values, Sequence) or isinstance(values, str) or is_bytes(values):
         raise mismatch("a column", values, place)
+    alike = _alike(values)
+    return _objects(values) if alike is None else alike
+
+
+def _alike(values: Sequence[object]) -> NDArray[Any] | None:
+    """Numbers of one type; None if they are none."""
     # the type of the first value spares columns of text the look at all types
     if len(values) and type(values[0]) in (float, int):
         types = set(map(type, values))
@@ -239,7 +250,7 @@ def as_cells(values: object, place: str) -> NDArray[Any]:
         if types == {int}:
             with suppress(OverflowError):
                 return np.array(values, np.int64)
-    return _objects(values)
+    return None
 
 
 def is_bytes(value: object) -> TypeGuard[bytes | bytearray | memoryview]:

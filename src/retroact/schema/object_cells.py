@@ -1,0 +1,70 @@
+"""Columns of Python objects, encoded without a look at each one: numbers with gaps as floats, texts that repeat once
+for each word.
+
+What a quick way does not take, or refuses, is encoded cell by cell: that way decides, and its errors name the row.
+"""
+
+from __future__ import annotations
+
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .packed import Coded, EncodedColumn
+
+if TYPE_CHECKING:
+    from .field import Field
+
+MANY = 64
+"""A quick way pays from this many cells on."""
+_FEW = 0.25
+"""Words pay if they are at most this share of the cells."""
+_NUMBERS, _TEXTS = {int, float, NoneType}, {str, NoneType}
+_NUMERIC = ("number", "integer")
+_LARGE = 2.0**53
+"""Smaller whole numbers are floats too, and mean the same."""
+
+
+def encoded_objects(field: Field, cells: NDArray[Any]) -> EncodedColumn | None:
+    """The column as a field encodes it; None if there is no quick way, or a value is refused.
+
+    >>> from retroact.schema import Number
+    >>> cells = np.array([1.5, None, 2] * 30, object)
+    >>> encoded_objects(Number(0, 9, step=0.5, missing="skip"), cells)[0][:3]
+    array([3, 0, 4])
+    """
+    if len(cells) < MANY:
+        return None
+    values = cells.tolist()
+    kinds = {*map(type, values)}
+    try:
+        if kinds <= _NUMBERS and field.kind in _NUMERIC:
+            return _numbers(field, cells, int in kinds)
+        if kinds <= _TEXTS and str in kinds:
+            if not field.interned:
+                return _words(field, values)
+            if NoneType in kinds:
+                return field.encode_present(cells, cells != None)  # noqa: E711
+    except (InputError, OverflowError):
+        pass
+    return None
+
+
+def _numbers(field: Field, cells: NDArray[Any], mixed: bool) -> EncodedColumn | None:
+    # None becomes NaN, which is missing too
+    floats = cells.astype(np.float64)
+    if mixed and (np.abs(floats) >= _LARGE).any():
+        return None
+    return field.encode_present(floats, ~np.isnan(floats))
+
+
+def _words(field: Field, values: list[Any]) -> EncodedColumn | None:
+    words = dict.fromkeys(values)
+    if len(words) > _FEW * len(values):
+        return None
+    places = dict(zip(words, range(len(words)), strict=True))
+    codes = np.fromiter(map(places.__getitem__, values), np.int64, len(values))
+    return Coded(list(words), codes).encoded_by(field)
