@@ -156,14 +156,18 @@ Envelope = Callable[[Any], list[Step] | str]
 def envelope_for(label: str, form: RowForm, data: set[str], contribution: int | None, mark: str | None) -> Envelope:
     """The envelope of this name, for all but native events."""
     if label == PLAIN:
-        own = form.columns.column("op") or "op"
-        marks = {*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS, *_MARKS, own}.difference(data)
-        return partial(_plain, form, data, marks)
+        return partial(_plain, form, data, marks_beside(form, data))
     if label in (DEBEZIUM, WRAPPED):
         return partial(_debezium, form, label == WRAPPED)
     if label == CHANGES or mark is None:
         return partial(_inserts_and_deletes, form)
     return partial(_weighted, form, mark, contribution) if mark in WEIGHT_COLUMNS else partial(_worded, form, mark)
+
+
+def marks_beside(form: RowForm, data: Collection[str]) -> set[str]:
+    """The keys of other envelopes that are not data, which no plain record has."""
+    own = form.columns.column("op") or "op"
+    return {*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS, *_MARKS, own}.difference(data)
 
 
 def _plain(form: RowForm, data: set[str], marks: set[str], value: Any) -> list[Step]:

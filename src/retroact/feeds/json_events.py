@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError, Place
 from ..messages import mismatch
@@ -18,11 +20,14 @@ from .envelopes import PLAIN
 from .json_rows import Cells, RowForm, Step
 from .native_events import DECODING, KEYS, NATIVE, NativeEvents
 from .options import Options
-from .readers.repeated_keys import most_keys
+from .plain_records import PlainRecords
+from .readers.repeated_keys import first_repeated, most_keys
+from .record_struct import ObjectCells
 from .roles import METADATA, ROLES, position_of, refuse
 from .row_reader import require_needs
 
 _WHOLE = ("stamp", "round", "position")
+_decode = msgspec.json.Decoder().decode
 
 
 class JsonEvents:
@@ -52,6 +57,8 @@ class JsonEvents:
         """Lines that are no events, by what they are."""
         self._envelope: envelopes.Envelope | None = None
         self._form = self._base
+        self._plain: PlainRecords | None = None
+        """Decodes plain records in bulk, if the lines are such."""
         self._strict: RowForm | None = None
         """The form that refuses unknown columns, where they are noted instead."""
 
@@ -90,20 +97,26 @@ class JsonEvents:
             data = {*self._asked, *self._others}
             self._envelope = envelopes.envelope_for(label, form, data, self._options.cut.contribution, mark)
             self._form = form
+            if label == PLAIN:
+                strict = form.strict or self._strict is not None
+                self._plain = PlainRecords(form, envelopes.marks_beside(form, data), strict=strict)
         others = METADATA.get(mark or "", ())
         needed = {*self._schema.fields, *self.roles.values(), *others, *self._form.tops, mark}
         self.ignored = tuple(key for key in row if key not in needed)
 
-    def quick(self, numbers: Sequence[int], lines: Sequence[bytes]) -> Changes | None:
-        """The changes of native lines that all fit and repeat no key, if that is plain to see."""
-        if self.label != NATIVE or self._options.position or self._options.follow:
+    def quick(self, numbers: range, lines: Sequence[bytes]) -> Changes | None:
+        """The changes of plain records or native lines, if all of them fit and repeat no key."""
+        reader = self._native if self.label == NATIVE else self._plain
+        if reader is None or self._options.position or self._options.follow or not lines:
             return None
         try:
-            codes, fields, roles, keys = self._native.decoded(lines)
+            codes, fields, roles, keys = reader.decoded(lines)
+            # most often the keys that were decoded are all there are
+            if keys != most_keys(b"\n".join(lines)) and first_repeated(lines, list(map(_decode, lines))) is not None:
+                return None
         except (*DECODING, InputError):
             return None
-        text = b"\n".join(lines)
-        return _changes(numbers, codes, fields, roles) if keys in (text.count(b":"), most_keys(text)) else None
+        return _changes(numbers, codes, fields, roles)
 
     def changes(
         self, numbers: Sequence[int], values: Sequence[Any]
@@ -214,11 +227,17 @@ class JsonEvents:
         return other == NATIVE or (self.label == PLAIN and other in (None, PLAIN) and "op" not in self._asked)
 
 
-def _changes(numbers: Sequence[int], codes: list[int], fields: Cells, roles: Cells) -> Changes:
+def _changes(numbers: Sequence[int], codes: list[int], fields: Cells | ObjectCells, roles: Cells) -> Changes:
     given = {role: column for role, column in roles.items() if column.count(None) < len(column)}
     whole = {role: _integers(given[role]) if role in _WHOLE else ColumnValues.of(given[role]) for role in given}
-    values = {name: ColumnValues(np.fromiter(column, object, len(column))) for name, column in fields.items()}
-    return Changes(np.asarray(numbers, np.int64), np.array(codes, np.int8), values, whole)
+    cells = {name: column if isinstance(column, np.ndarray) else _objects(column) for name, column in fields.items()}
+    values = {name: ColumnValues(column) for name, column in cells.items()}
+    lines = np.arange(numbers.start, numbers.stop) if isinstance(numbers, range) else np.array(numbers, np.int64)
+    return Changes(lines, np.array(codes, np.int8), values, whole)
+
+
+def _objects(column: list[Any]) -> NDArray[Any]:
+    return np.fromiter(column, object, len(column))
 
 
 def _integers(column: list[Any]) -> ColumnValues:

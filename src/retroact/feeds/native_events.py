@@ -7,11 +7,15 @@ from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from ..arrays import Mask
 from ..errors import InputError
 from ..messages import mismatch, show
 from .batch import ADD, CLOSE, DELETE, ERASE
 from .json_rows import Cells, RowForm, Step, check_role
+from .record_struct import ObjectCells, RecordStruct, key_of
 from .roles import OPS, ROLES
 
 NATIVE = "native events"
@@ -28,8 +32,8 @@ class NativeEvents:
     >>> from retroact.stream.columns import Columns
     >>> events = NativeEvents(RowForm(Schema({"amount": Number(0, 500)}), Columns()), closes=True)
     >>> codes, fields, roles, keys = events.decoded([b'{"op": "add", "record": {"amount": 3}, "id": "o1"}'])
-    >>> fields, roles["id"], keys
-    ({'amount': [3]}, ['o1'], 4)
+    >>> fields["amount"].tolist(), roles["id"], keys
+    ([3], ['o1'], 4)
     """
 
     def __init__(self, form: RowForm, *, closes: bool) -> None:
@@ -37,19 +41,15 @@ class NativeEvents:
         self._form, self._closes = form, closes
         required = [name for name in form.fields if name in form.required]
         others = [name for name in form.taken if name not in required]
-        columns = [(f"f{place}", Any, msgspec.field(name=key_of(name))) for place, name in enumerate(required)]
-        columns += [_optional(f"o{place}", name) for place, name in enumerate(others)]
-        # JSON has no cycles, so the garbage collector need not look for them
-        record: Any = msgspec.defstruct("NativeRecord", columns, forbid_unknown_fields=form.strict, gc=False)
-        self._no_record = record(*[None] * len(required))
-        self._attributes = {field.encode_name: field.name for field in msgspec.structs.fields(record)}
-        parts: list[Any] = [("op", _TYPES["op"]), ("record", record | None, None)]
+        self._record = RecordStruct(required, others, strict=form.strict)
+        parts: list[Any] = [("op", _TYPES["op"]), ("record", self._record.type | None, None)]
         parts += [(role, _TYPES.get(role, int | None), None) for role in ROLES]
-        parts += [_optional(f"t{place}", name) for place, name in enumerate(form.tops) if name not in KEYS]
+        tops = enumerate(name for name in form.tops if name not in KEYS)
+        parts += [(f"t{place}", Any, msgspec.field(name=key_of(name), default=None)) for place, name in tops]
         self._event: Any = msgspec.defstruct("NativeEvent", parts, forbid_unknown_fields=True, gc=False)
         self._decode = msgspec.json.Decoder(self._event).decode
 
-    def decoded(self, lines: Sequence[bytes]) -> tuple[list[int], Cells, Cells, int]:
+    def decoded(self, lines: Sequence[bytes]) -> tuple[list[int], ObjectCells, Cells, int]:
         """The operations, fields and roles of lines, and the least number of their keys."""
         events: list[Any] = list(map(self._decode, lines))
         codes = list(map(OPS.__getitem__, map(attrgetter("op"), events)))
@@ -57,11 +57,14 @@ class NativeEvents:
         for code, event in zip(codes, events, strict=True):
             if code != ADD or event.record is None:
                 self._check_parts(code, event.record, event.id, event.subject, event.stamp)
-        rows = [self._no_record if record is None else record for record in records]
-        fields = {name: list(map(attrgetter(self._attributes[name]), rows)) for name in self._form.fields}
+        found = [record for record in records if record is not None]
+        fields, count = self._record.columns(found, self._form.fields)
+        if len(found) < len(records):
+            there = np.array([record is not None for record in records], np.bool_)
+            fields = {name: _spread(cells, there) for name, cells in fields.items()}
         roles = {role: list(map(attrgetter(role), events)) for role in ROLES}
-        columns = (records, *roles.values(), *fields.values())
-        return codes, fields, roles, len(events) + sum(len(events) - column.count(None) for column in columns)
+        given = sum(len(events) - column.count(None) for column in roles.values())
+        return codes, fields, roles, len(events) + len(found) + count + given
 
     def step(self, value: Any) -> Step:
         """What a decoded line does."""
@@ -119,21 +122,8 @@ class NativeEvents:
             check_role(role, value.get(role), role)
 
 
-def _optional(attribute: str, name: str) -> tuple[str, Any, Any]:
-    return attribute, Any, msgspec.field(name=key_of(name), default=None)
-
-
-def key_of(name: str) -> str:
-    """The name of a field or column, if it can be a key.
-
-    >>> key_of('so called "x"')
-    Traceback (most recent call last):
-    ...
-    retroact.errors.InputError: expected names without quotes, backslashes and control characters in JSON lines and
-    CSV, got 'so called "x"'
-    """
-    if any(c in '"\\' or c < " " for c in name):
-        raise InputError(
-            f"expected names without quotes, backslashes and control characters in JSON lines and CSV, got {show(name)}"
-        )
-    return name
+def _spread(cells: NDArray[Any], there: Mask) -> NDArray[Any]:
+    """The cells of events that have a record, and None for the others."""
+    every = np.full(len(there), None, object)
+    every[there] = cells
+    return every
