@@ -45,7 +45,7 @@ FIELDS: list[Field] = [
 WHOLE = [0, 1, 7, -3, 2400, 2401, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 10**30]
 FLOATS = [0.0, -0.0, 1.0, 2.5, 0.155, 0.1 + 0.2, 1e300, 5e-324, 2.0**53, 2.0**63, 7.0]
 TEXTS = ["DE", "FR", "", "7", "1.5", "nan", "AP8=", "é", "true", "\ud800", "2013-01-01", "2013-01-01T05:00:00Z"]
-OTHERS = [math.nan, math.inf, True, False, Decimal("1.5"), np.float64(1.5), np.int64(3), np.str_("DE"), b"DE", [1, 2]]
+OTHERS = [math.nan, math.inf, True, False, Decimal("1.5"), np.float64(1.5), np.int64(3), np.str_("DE"), b"DE", [1, 2], np.zeros(2)]
 POOLS: list[list[Any]] = [
     [*WHOLE], [*WHOLE[:5], None], [*FLOATS], [*FLOATS[:6], None], [*WHOLE[:5], *FLOATS[:4]], [*WHOLE, *FLOATS, None],
     [*TEXTS], ["DE", None], [*TEXTS, None], [*TEXTS[-2:], None], [*WHOLE, *TEXTS, *OTHERS, *FLOATS, None], [None],
