@@ -45,7 +45,9 @@ FIELDS: list[Field] = [
 WHOLE = [0, 1, 7, -3, 2400, 2401, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 10**30]
 FLOATS = [0.0, -0.0, 1.0, 2.5, 0.155, 0.1 + 0.2, 1e300, 5e-324, 2.0**53, 2.0**63, 7.0]
 TEXTS = ["DE", "FR", "", "7", "1.5", "nan", "AP8=", "é", "true", "\ud800", "2013-01-01", "2013-01-01T05:00:00Z"]
-OTHERS = [math.nan, math.inf, True, False, Decimal("1.5"), np.float64(1.5), np.int64(3), np.str_("DE"), b"DE", [1, 2], np.zeros(2)]
+OTHERS = [math.nan, math.inf, True, False, Decimal("1.5"), np.float64(1.5), np.int64(3), np.str_("DE"), [1, 2]]
+SECONDS = [f"2013-01-01T05:00:{second}Z" for second in range(10, 60)]
+OTHERS += [b"DE", np.zeros(2)]
 POOLS: list[list[Any]] = [
     [*WHOLE], [*WHOLE[:5], None], [*FLOATS], [*FLOATS[:6], None], [*WHOLE[:5], *FLOATS[:4]], [*WHOLE, *FLOATS, None],
     [*TEXTS], ["DE", None], [*TEXTS, None], [*TEXTS[-2:], None], [*WHOLE, *TEXTS, *OTHERS, *FLOATS, None], [None],
@@ -75,7 +77,7 @@ def test_objects_are_encoded_as_they_are_cell_by_cell(values: list[Any], times: 
 
 @pytest.mark.parametrize(("of", "values"), [
     (FIELDS[0], [1.5, None, 2]), (FIELDS[3], [1, None]), (FIELDS[5], ["DE", None]), (FIELDS[7], ["DE", None]),
-    (FIELDS[12], [TEXTS[-1], None]), (FIELDS[13], [TEXTS[-1]]),
+    (FIELDS[12], [TEXTS[-1], None]), (FIELDS[12], [*SECONDS, None]), (FIELDS[13], [TEXTS[-1]]),
 ])  # fmt: skip
 def test_usual_columns_are_quick(of: Field, values: list[Any]) -> None:
     cells = np.fromiter(values * object_cells.MANY, object)

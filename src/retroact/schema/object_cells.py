@@ -43,10 +43,11 @@ def encoded_objects(field: Field, cells: NDArray[Any]) -> EncodedColumn | None:
     try:
         if kinds <= _NUMBERS and field.kind in _NUMERIC:
             return _numbers(field, cells, int in kinds)
-        if kinds <= _TEXTS and not field.interned:
-            return _words(field, values)
-        if kinds == _TEXTS:
-            return field.encode_present(cells, cells != None)  # noqa: E711
+        if kinds <= _TEXTS:
+            found = None if field.interned else _words(field, values)
+            if found is None and NoneType in kinds:
+                found = field.encode_present(cells, cells != None)  # noqa: E711
+            return found
     except (InputError, OverflowError):
         pass
     return None
