@@ -55,10 +55,13 @@ def test_no_pair_of_histories_costs_anything(monkeypatch, test):
     assert audited(test, stream()) == "void"
 
 
+UNSEEN = [ra.Count(where={"hour": {"min": 1, "max": 1}}), ra.Restated(ra.Count(), [16])]
+
+
+@pytest.mark.parametrize("statistic", UNSEEN, ids=["no record", "no release"])
 @pytest.mark.parametrize("test", ["sensitivity", "likelihood"])
-def test_where_no_record_counts_there_is_nothing_to_hide(test):
-    spec = stream(n=ra.Count(where={"hour": {"min": 1, "max": 1}}))
-    found = audit_stream(spec, effort="quick", only=test)
+def test_where_no_record_is_ever_seen_there_is_nothing_to_hide(test, statistic):
+    found = audit_stream(stream(n=statistic), effort="quick", only=test)
     assert [result.verdict for result in found.results] == ["not applicable"]
 
 

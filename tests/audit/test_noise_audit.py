@@ -17,7 +17,8 @@ from retroact.privacy import Share
 from retroact.statistics import Layout
 from retroact.testing import check_noise_law
 from retroact.testing.claimed_law import Claim, Nodes
-from retroact.testing.noise_law import check_draws, conforms, drawn, looked_at, noises, pairs_of
+from retroact.testing.drawn_noise import check_draws, drawn, looked_at, noises, pairs_of
+from retroact.testing.judgement import judge
 from support.transcripts import conformance_of, cumulants
 
 SCHEMA = {"age": ra.Integer(0, 120), "country": ra.Text(), "sex": ra.Category(["f", "m"])}
@@ -38,7 +39,7 @@ def looks(spec, last):
 def test_right_noise_that_is_often_0_is_not_refuted(epsilon, horizon):
     for look in looks(counting(epsilon, horizon), horizon):
         for seed in range(20):
-            found = conforms(look, drawn(look, 2000, Seeds(seed).coins()))
+            found = judge([look.kind(drawn(look, 2000, Seeds(seed).coins()))])
             assert found.holds, (look.indices, found)
 
 
@@ -46,11 +47,11 @@ def test_right_noise_that_is_often_0_is_not_refuted(epsilon, horizon):
 def test_nor_where_there_are_enough_draws_to_compare(epsilon, horizon, draws):
     look = looks(counting(epsilon, horizon), horizon)[0]
     for seed in range(20):
-        found = conforms(look, drawn(look, draws, Seeds(seed).coins()))
+        found = judge([look.kind(drawn(look, draws, Seeds(seed).coins()))])
         assert found.holds, found
         assert found.compared
     wrong = look._replace(mechanism=look.mechanism.understated(Fraction(2, 3)))
-    assert not conforms(look, drawn(wrong, draws, Seeds(1).coins())).holds
+    assert not judge([look.kind(drawn(wrong, draws, Seeds(1).coins()))]).holds
 
 
 @pytest.mark.parametrize(("epsilon", "horizon"), SMALL)
@@ -67,7 +68,7 @@ def test_a_wrong_scale_is_refuted_in_every_pair(factor):
     for look in looks(counting(), 20):
         wrong = look._replace(mechanism=look.mechanism.understated(1 / factor))
         for seed in range(5):
-            assert not conforms(look, drawn(wrong, 2000, Seeds(seed).coins())).holds
+            assert not judge([look.kind(drawn(wrong, 2000, Seeds(seed).coins()))]).holds
 
 
 @pytest.mark.parametrize("scale", [0.2, 0.5, 1.0, 3.0, 20.0])
@@ -122,7 +123,7 @@ def test_noise_that_stops_is_a_violation(monkeypatch, horizon):
         check_noise_law(counting(horizon=horizon))
     broken = [look for look in looks(counting(horizon=horizon), 20) if look.indices[1] >= 8]
     assert broken
-    assert not any(conforms(look, drawn(look, 500, Seeds(1).coins())).holds for look in broken)
+    assert not any(judge([look.kind(drawn(look, 500, Seeds(1).coins()))]).holds for look in broken)
 
 
 @pytest.mark.parametrize("name", STATISTICS)

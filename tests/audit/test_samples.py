@@ -6,12 +6,12 @@ import pytest
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
 from retroact.audit.bounds import binomial_lower
-from retroact.audit.samples import KINDS, Comparison, compare_laws, rejected, same_law
+from retroact.audit.samples import classified, same_law
 from retroact.audit.twin import twin
 from retroact.ledger.definition import Add, Delete
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Pair
-from retroact.testing.law import _tail
+from retroact.testing.law import KINDS, Comparison, SameLaw, _tail, rejected
 from support.planted_algorithms import NASTY, AdaptiveScale, Reference, SequentialNoise, noise_of
 
 CLAIM = Guarantee(PureDP(1.0), 1.0)
@@ -20,6 +20,10 @@ ERASED = Pair(((Add(1.0),), (Delete(1.0, 1),), (), ()), ((), (), (), ()), 2)
 
 def target(make, **more):
     return Target("planted", make, NASTY, CLAIM, **more)
+
+
+def compared(make, seeds, runs):
+    return SameLaw((ERASED,), runs, 0.01, classified).compare(make, seeds)
 
 
 def test_holm_within_a_kind_and_a_part_of_the_level_for_each():
@@ -69,7 +73,7 @@ class Correlated(Reference):
 
 
 def test_what_shows_in_no_single_number_is_found_in_all_together():
-    findings, _ = compare_laws(Correlated, [ERASED], Seeds(3), 120)
+    findings, _ = compared(Correlated, Seeds(3), 120)
     wrong = {f.kind for f in rejected(findings, 0.01)}
     assert wrong == {KINDS[1]}
 
@@ -85,7 +89,7 @@ class Texts(Reference):
 
 
 def test_texts_are_compared_and_texts_that_never_repeat_are_not():
-    findings, skipped = compare_laws(Texts, [ERASED], Seeds(4), 120)
+    findings, skipped = compared(Texts, Seeds(4), 120)
     assert rejected(findings, 0.01)
     assert skipped == 0
 
@@ -101,7 +105,7 @@ def test_false_alarms_are_as_rare_as_promised():
     """Twelve audits of a correct algorithm at level 0.2: at most as many alarms as that allows (confidence 0.999)."""
     alarms = 0
     for seed in range(12):
-        findings, _ = compare_laws(Reference, [ERASED], Seeds(5, seed), 60)
+        findings, _ = compared(Reference, Seeds(5, seed), 60)
         assert {f.kind for f in findings} == set(KINDS)
         alarms += bool(rejected(findings, 0.2))
     assert binomial_lower(alarms, 12, 0.999) <= 0.2

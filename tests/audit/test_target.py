@@ -8,9 +8,9 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
-from retroact.audit.target import Guarded, answers, raised
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Shape
+from retroact.testing.algorithm import Guarded, answers, raised
 
 SHAPE = Shape(values=("a", "b"), rounds=5)
 

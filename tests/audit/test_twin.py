@@ -1,18 +1,22 @@
 """Histories that unite, the twin check on them, and counterexamples that a person can read."""
 
+import re
+from pathlib import Path
 from random import Random
 
 import pytest
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
-from retroact.audit.shrink import as_code, shrink
-from retroact.audit.twin import MEMORIES, WHAT, answers, compare, twin
+from retroact.audit.twin import WHAT, twin
 from retroact.ledger.definition import Add, Delete, Erase, live, unite_at
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Pair, Shape
+from retroact.testing.algorithm import answers
 from retroact.testing.families import FAMILIES, draw, live_window, unite_live
 from retroact.testing.histories import admitted
+from retroact.testing.shrink import as_code, shrink
+from retroact.testing.twin import MEMORIES, compare
 from support.planted_algorithms import CORRECT, NASTY, PLANTED, FloatSum, FutureDeletions, Reference
 
 CLAIM = Guarantee(PureDP(1.0), 1.0)
@@ -68,14 +72,20 @@ def test_live_data_unite_when_a_record_leaves_the_window_and_no_statistic_looks_
     assert draw("expiry", NASTY, Random(1), 5) == []
 
 
+def test_the_docs_have_a_row_for_every_planted_algorithm():
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    table = page.partition("| planted algorithm |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| (\w.*?) \|", table, re.MULTILINE) == list(PLANTED)
+
+
 @pytest.mark.parametrize("bug", PLANTED)
 def test_every_planted_bug_is_caught_and_shrunk(bug):
     make, seeds = PLANTED[bug], Seeds(3)
     # The families in turn, so that each bug meets the one that shows it early.
     drawn = [draw(family, NASTY, seeds.branch(family).random(), 25) for family in FAMILIES]
     pairs = [own[turn] for turn in range(25) for own in drawn if own]
-    failing = next(pair for pair in pairs if compare(make, pair, seeds, 1).difference)
-    small = shrink(failing, lambda pair: compare(make, pair, seeds, 1).difference is not None, NASTY)
+    failing = next(pair for pair in pairs if compare(make, pair, [seeds.key()]).difference)
+    small = shrink(failing, lambda pair: compare(make, pair, [seeds.key()]).difference is not None, NASTY)
     assert small.minimal
     assert operations(small.pair) <= 14
     assert unite_at(small.pair.one, small.pair.other) == small.pair.unite

@@ -114,7 +114,7 @@ def test_a_law_that_remembers_is_caught():
         return StreamAlgorithm(spec_of(Own(remembers, epsilon=0.1)), key)
 
     one = ((Add((1,)), Add((2,))), (Delete((1,), 1), Delete((2,), 1)), ())
-    with pytest.raises(CheckFailedError, match=r"n\.value in round 2 has different laws"):
+    with pytest.raises(CheckFailedError, match=r"law: .* test on n\.value in round 2"):
         check_law(make, [Pair(one, ((), (), ()), 2)], runs=40)
 
 
@@ -152,7 +152,7 @@ def test_noise_that_is_not_renewed_is_another_law():
         return algorithm
 
     one = ((Add((1,)),), (Delete((1,), 1),), (), ())
-    with pytest.raises(CheckFailedError, match=r"the change of n\.value in round 3 has different laws"):
+    with pytest.raises(CheckFailedError, match=r"law: .* test on the change of n\.value in round"):
         check_law(make, [Pair(one, ((), (), (), ()), 2)], runs=80)
 
 

@@ -118,7 +118,7 @@ def test_the_tracker_fails_the_twin_check():
     def make(key):
         return Tracked(FlippancyTracker(len(EXAMPLE), epsilon=EPSILON, delta=DELTA, key=key))
 
-    with pytest.raises(CheckFailedError, match="answers differ in round 5"):
+    with pytest.raises(CheckFailedError, match="other answers in round 5"):
         check_twin(make, [pair])
     # Before anything was deleted there is nothing to forget.
     early = Pair(EXAMPLE[:2], insertion_only_twin(EXAMPLE[:2], 2), 2)

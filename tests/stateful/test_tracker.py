@@ -402,7 +402,7 @@ def test_it_is_not_retroactive():
         return Tracked(FlippancyTracker(3, epsilon=1.0, delta=1e-6, key=key))
 
     check_replay(make, [pair.one, pair.other])
-    with pytest.raises(CheckFailedError, match="unite at round 2, answers differ in round 2"):
+    with pytest.raises(CheckFailedError, match="other answers in round 2, after the histories have united in round 2"):
         check_twin(make, [pair])
     assert FlippancyTracker.retroactive is False
     assert "private, not retroactive" in str(tracker(3).guarantee)

@@ -14,8 +14,8 @@ from ..coins import Key
 from ..ledger.definition import Add, Delete, Update
 from ..ledger.definition import Sequence as History
 from ..testing import Adversary, Shape
+from ..testing.algorithm import Make, answers
 from ..testing.answers import numbers, parts
-from .target import Make, answers
 
 Move = tuple[Sequence[Update], Add | Delete | None]
 # Enough records for what shows nothing of few.

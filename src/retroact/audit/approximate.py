@@ -21,14 +21,14 @@ from ..ledger.definition import Add, Delete, Update, unite_at
 from ..ledger.definition import Sequence as History
 from ..privacy import ApproximateDP, GaussianDP, Guarantee, epsilon_of
 from ..testing import Pair, Shape
+from ..testing.algorithm import Make, answers, raises
 from ..testing.check import Check, Finding
 from ..testing.seeds import Seeds
+from ..testing.shrink import as_code
 from .distinguish import Attack
 from .games import judged
 from .result import Result, decimal, idle, report
-from .shrink import as_code
-from .target import Make, Target, answers
-from .twin import raises
+from .target import Target
 
 TEST = "approximate retroactivity"
 # What is planted leaks this many times what is claimed; the first that is caught counts.

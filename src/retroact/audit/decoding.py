@@ -6,6 +6,8 @@ One bit is one operation: the record is added or it is not. So the epsilon here 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +15,15 @@ import numpy.typing as npt
 from ..arrays import F64, I64
 from ..arrays import Mask as Bits
 from ..errors import InputError
+from ..testing.check import Verdict
 
-__all__ = ["F64", "I64", "Bits", "ceiling", "chance", "checked", "decode_lp", "fraction_right", "significant"]
+# Beyond it no stream can be made, and nothing is promised.
+LARGEST_EPSILON = 1000
+
+__all__ = [
+    "F64", "I64", "LARGEST_EPSILON", "Bits", "Guesses", "ceiling", "chance", "checked", "decode_lp", "fraction_right",
+    "significant",
+]  # fmt: skip
 
 
 def decode_lp(queries: npt.ArrayLike, answers: npt.ArrayLike, *, shift: bool = True) -> F64:
@@ -108,6 +117,52 @@ def significant(bits: int, epsilon: float, delta: float, confidence: float) -> i
         else:
             low = middle + 1
     return low
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """Right guesses of fair bits, each one operation, against what a claim allows."""
+
+    right: int
+    bits: int
+    epsilon: float
+    delta: float
+    confidence: float
+
+    @cached_property
+    def least(self) -> int:
+        """The fewest right guesses that contradict the claim; more than there are if none do."""
+        return significant(self.bits, self.epsilon, self.delta, self.confidence)
+
+    @property
+    def allowed(self) -> float:
+        return ceiling(self.epsilon, self.delta)
+
+    @property
+    def verdict(self) -> Verdict:
+        return "violation" if self.right >= self.least else "inconclusive" if self.least > self.bits else "passed"
+
+    def found(self, what: str) -> str:
+        said = {
+            "passed": "That is within the promise.",
+            "inconclusive": "With so few bits and so weak a promise, even all of them right would not contradict it.",
+        }.get(self.verdict)
+        if said is None:
+            most = chance(self.right, self.bits, self.epsilon, self.delta)
+            said = f"More than the promise allows: it gives this at most a probability of {most:.2g}."
+        return (
+            f"{self.right} of {self.bits} {what} were guessed right ({self.right / self.bits:.1%}); coin tossing gives "
+            f"50 %, and ε = {self.epsilon:g} allows {self.allowed:.1%} on average. {said}"
+        )
+
+    @property
+    def detectable(self) -> str:
+        if self.least > self.bits:
+            return f"Nothing: even all {self.bits} bits right would not contradict the promise."
+        return (
+            f"{self.least} of {self.bits} bits ({self.least / self.bits:.1%}) or more would have been called a "
+            f"violation: the promise gives that a probability of at most {1 - self.confidence:.2g}."
+        )
 
 
 def checked(queries: npt.ArrayLike, answers: npt.ArrayLike) -> tuple[F64, F64]:

@@ -20,14 +20,15 @@ from ..coins import Key
 from ..ledger.definition import Sequence as History
 from ..privacy import GaussianDP, Guarantee
 from ..testing import AdaptGame, Check, Finding, Shape
+from ..testing.algorithm import Guarded, Make, answers, raised
 from ..testing.features import columns
 from ..testing.seeds import Seeds
+from ..testing.shrink import both_written
 from .adversaries import PLAYERS, Player, fixed_pairs, moved, telling
 from .bounds import game_bound, mu_bound
 from .distinguish import NOTHING, SHARE, Attack, attack
 from .result import Result, Verdict, curve, decimal, idle, report
-from .shrink import written
-from .target import Guarded, Make, Target, answers, fewer, raised
+from .target import Target, fewer
 from .weaker import Weaker, factors
 
 # Large claims take more runs to refute: up to this many times as many are made.
@@ -184,8 +185,8 @@ def neighbours(target: Target, seeds: Seeds, *, runs: int = 1500, confidence: fl
     tried = (
         f"{len(pairs)} pairs of histories that differ in one operation, of which {pilot} runs each chose one: {words}."
     )
-    code = [f"one = {written(one)}", f"other = {written(other)}"]
-    check = ToldApart(fixed(one, other), tried, code, runs, confidence, weaker, factors(target))
+    code, play = both_written(one, other), fixed(one, other)
+    check = ToldApart(play, tried, code, runs, confidence, weaker, factors(target))
     return check.result(target, seeds, "neighbours")
 
 

@@ -32,8 +32,7 @@ from ..testing import StreamAlgorithm, in_memory, values_of
 from ..testing.altered import understated
 from ..testing.check import Check, Finding
 from ..testing.seeds import Seeds
-from .decoding import ceiling, significant
-from .reconstruction import LARGEST_EPSILON, detectable, verdict_on
+from .decoding import LARGEST_EPSILON, Guesses, significant
 from .result import NOT_A_STREAM, Result, decimal, idle, report
 from .target import Target, make_stream
 
@@ -156,23 +155,20 @@ class ModelDeletions(Check[Attacked]):
         each, claim = target.deletions, target.target.claim
         runs = -(-self.bits // each)
         right = sum(self._right(target, each, seeds.branch(run)) for run in range(runs))
-        bits = runs * each
-        verdict, said = verdict_on(right, bits, claim.epsilon, claim.delta, self.confidence)
-        allowed, least = (
-            ceiling(claim.epsilon, claim.delta),
-            significant(bits, claim.epsilon, claim.delta, self.confidence),
-        )
+        guesses = Guesses(right, runs * each, claim.epsilon, claim.delta, self.confidence)
         return Finding(
             tried=f"{runs} run{'s' * (runs != 1)} of the stream with {STAYING + each} records. A fair coin decided for "
             f"each of {each} of them, between one release and the next, whether it was deleted. Somebody who knows all "
             "records compared how the prediction for it changed with how it changes in a model that is nearly exact.",
             runs=runs,
-            verdict=verdict,
-            found=f"{right} of {bits} coins were guessed right ({right / bits:.1%}); coin tossing gives 50 %, and ε = "
-            f"{claim.epsilon:g} allows {allowed:.1%} on average. {said}",
-            detectable=detectable(bits, least, self.confidence),
-            measured={"fraction guessed": decimal(right / bits), "fraction allowed on average": decimal(allowed)},
-            seen=right >= CLEAR * bits,
+            verdict=guesses.verdict,
+            found=guesses.found("coins"),
+            detectable=guesses.detectable,
+            measured={
+                "fraction guessed": decimal(right / guesses.bits),
+                "fraction allowed on average": decimal(guesses.allowed),
+            },
+            seen=right >= CLEAR * guesses.bits,
         )
 
     def _right(self, target: Attacked, each: int, seeds: Seeds) -> int:

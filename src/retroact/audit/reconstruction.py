@@ -24,13 +24,14 @@ from ..statistics import Distinct
 from ..statistics.distinct import DistinctBound
 from ..stream import HorizonWarning, Specification
 from ..testing import StreamAlgorithm, in_memory, values_of
+from ..testing.algorithm import Make
 from ..testing.altered import publishing
-from ..testing.check import Check, Finding, Verdict
+from ..testing.check import Check, Finding
 from ..testing.seeds import Seeds
 from .counting_attack import BitAttack, random_sets, recovered, rounds_of
-from .decoding import F64, I64, Bits, ceiling, chance, significant
+from .decoding import F64, I64, LARGEST_EPSILON, Bits, Guesses, significant
 from .result import Result, decimal, idle, report
-from .target import Make, Target
+from .target import Target
 
 SMALLEST, LARGEST = 8, 32
 # Queries for each secret bit.
@@ -38,8 +39,6 @@ QUERIES = 4
 # About as many rounds of the stream as an audit closes in all, with fewer bits and repetitions where an attack is long,
 # but enough bits to contradict a claim; and the longest attack.
 ROUNDS, MOST_ROUNDS = 4_000, 150_000
-# Beyond it no stream can be made, and nothing is promised.
-LARGEST_EPSILON = 1000
 TEST = "bits from distinct counts"
 # The bits that retraining without noise must give away, or the attack is broken.
 EXACTLY = 0.99
@@ -189,15 +188,13 @@ class Reconstruction(Check[AttackPlan]):
         return [[("exact retraining: the same stream, whose counts have no noise", target.without_noise())]]
 
     def run(self, target: AttackPlan, seeds: Seeds) -> Finding:
-        plan, repeats, epsilon, delta = target, target.repeats, self.epsilon, self.delta
+        plan, repeats = target, target.repeats
         found = []
         for repeat in range(repeats):
             own = seeds.branch("reconstruction", repeat)
             found.append(recovered(plan.answers, plan.attack(own), own))
         lp, bits = sum(found) / repeats, plan.n * repeats
-        least, allowed = significant(bits, epsilon, delta, self.confidence), ceiling(epsilon, delta)
-        right = round(lp * bits)
-        verdict, said = verdict_on(right, bits, epsilon, delta, self.confidence)
+        guesses = Guesses(round(lp * bits), bits, self.epsilon, self.delta, self.confidence)
         deviation = plan.deviation(plan.attack(seeds))
         return Finding(
             tried=f"Each of {plan.n} secret records was there or not by a fair coin. For each of {QUERIES * plan.n} "
@@ -206,14 +203,15 @@ class Reconstruction(Check[AttackPlan]):
             f"{repeats} time{'s' * (repeats != 1)} over {plan.rounds:,} rounds of the stream, run round by round, each "
             "time with other coins and another key.",
             runs=repeats,
-            verdict=verdict,
-            found=f"{right} of {bits} secret bits were guessed right ({lp:.1%}); coin tossing gives 50 %, and ε = "
-            f"{epsilon:g} allows {allowed:.1%} on average. {said}",
-            detectable=detectable(bits, least, self.confidence),
+            verdict=guesses.verdict,
+            found=guesses.found("secret bits"),
+            detectable=guesses.detectable,
             measured={
                 "fraction recovered": decimal(lp),
-                "fraction allowed on average": decimal(allowed),
-                "fraction that would be a violation": decimal(least / bits) if least <= bits else "none",
+                "fraction allowed on average": decimal(guesses.allowed),
+                "fraction that would be a violation": decimal(guesses.least / bits)
+                if guesses.least <= bits
+                else "none",
                 "standard error of an answer": decimal(deviation),
                 "standard error over the root of the number of bits": decimal(deviation / math.sqrt(plan.n)),
             },
@@ -251,24 +249,3 @@ def _values(field: Field, n: int) -> list[Hashable]:
     if type(field) is Category:
         return list(field.values[:n])
     return list(range(field.lower, min(field.lower + n, field.upper + 1))) if type(field) is Integer else []
-
-
-def verdict_on(right: int, bits: int, epsilon: float, delta: float, confidence: float) -> tuple[Verdict, str]:
-    """What so many right guesses of fair bits, each one operation, say of a promise."""
-    least = significant(bits, epsilon, delta, confidence)
-    verdict: Verdict = "violation" if right >= least else "inconclusive" if least > bits else "passed"
-    return verdict, {
-        "violation": "More than the promise allows: it gives this at most a probability of "
-        f"{chance(right, bits, epsilon, delta):.2g}.",
-        "passed": "That is within the promise.",
-        "inconclusive": "With so few bits and so weak a promise, even all of them right would not contradict it.",
-    }[verdict]
-
-
-def detectable(bits: int, least: int, confidence: float) -> str:
-    if least > bits:
-        return f"Nothing: even all {bits} bits right would not contradict the promise."
-    return (
-        f"{least} of {bits} bits ({least / bits:.1%}) or more would have been called a violation: the promise gives "
-        f"that a probability of at most {1 - confidence:.2g}."
-    )

@@ -19,13 +19,13 @@ from ..ledger.definition import Add, Update
 from ..stream import Specification, Stream
 from ..stream.durable import Durable
 from ..testing import Algorithm, Persistent, Shape, StreamAlgorithm
-from ..testing.algorithm import without_sources
+from ..testing.algorithm import Make, answers, failure, raised, without_sources
 from ..testing.check import Check, Finding
 from ..testing.seeds import Seeds
 from .adversaries import crowd, telling
 from .games import judged, verdict_of
 from .result import Result, decimal, idle, report
-from .target import Make, Target, answers, failure, raised
+from .target import Target
 from .weaker import MakeCount, Weaker, base
 
 # Both branches are published for this many rounds.

@@ -19,6 +19,7 @@ from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..stream import Specification
 from ..testing import Shape
+from ..testing.algorithm import Make
 from .adversaries import PLAYERS
 from .approximate import approximate
 from .games import adaptive, neighbours
@@ -32,7 +33,7 @@ from .result import Part, Result
 from .rollback import rollback
 from .samples import same_law
 from .sensitivity import sensitivity
-from .target import Approximate, Make, Target
+from .target import Approximate, Target
 from .twin import twin
 from .work import Piece, Progress, run_pieces
 

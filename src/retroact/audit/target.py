@@ -2,81 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import Protocol
 
 from ..checks import integer, is_int
-from ..coins import Key
 from ..errors import InputError
-from ..ledger.definition import Sequence as History
-from ..ledger.definition import Update
 from ..privacy import Guarantee
 from ..stream import Specification
-from ..testing import Algorithm, Shape, StreamAlgorithm, in_memory, values_of
+from ..testing import Shape, StreamAlgorithm, in_memory, values_of
+from ..testing.algorithm import Make
 
 # Rounds of a history: bugs show in small ones. Where releases are rare there are more, for two of them, up to the most.
 ROUNDS, MOST_ROUNDS = 8, 256
-RAISED = b"no answer, raised "
-
-
-class Make(Protocol):
-    """Makes the algorithm under a key, before it has seen anything."""
-
-    def __call__(self, key: Key, /) -> Algorithm: ...
-
-
-class Guarded:
-    """An algorithm whose exceptions are answers: whoever waits for a release sees them. Only their type counts, since
-    their text may hold records or paths. After an exception there is no other answer."""
-
-    def __init__(self, make: Make, key: Key) -> None:
-        self._failed: bytes | None = None
-        try:
-            self._inside = make(key)
-        except Exception as error:
-            self._failed = failure(error)
-
-    def close(self, updates: Sequence[Update]) -> bytes:
-        if self._failed is not None:
-            return self._failed
-        try:
-            answer = self._inside.close(updates)
-        except Exception as error:
-            self._failed = failure(error)
-            return self._failed
-        if not isinstance(answer, bytes):
-            raise InputError(f"expected bytes, got {type(answer).__name__}", place="close")
-        return answer
-
-
-def answers(make: Make, key: Key, history: History) -> list[bytes]:
-    """All answers of one history; an exception is one too.
-
-    >>> class Broken:
-    ...     def close(self, updates):
-    ...         raise ValueError("of a record")
-    >>> answers(lambda key: Broken(), Key.for_testing(1), ((), ()))
-    [b'no answer, raised ValueError', b'no answer, raised ValueError']
-    """
-    algorithm = Guarded(make, key)
-    return [algorithm.close(updates) for updates in history]
-
-
-def failure(error: Exception) -> bytes:
-    """An exception as an answer."""
-    return RAISED + type(error).__name__.encode()
-
-
-def raised(answers: Sequence[bytes]) -> str | None:
-    """The type of the exception among these answers, if there is one.
-
-    >>> raised([b"1", b"no answer, raised ValueError"]), raised([b"1"])
-    ('ValueError', None)
-    """
-    return next((a.removeprefix(RAISED).decode() for a in answers if a.startswith(RAISED)), None)
 
 
 def make_stream(specification: Specification) -> Make:

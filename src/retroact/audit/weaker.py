@@ -16,7 +16,8 @@ from ..ledger.definition import Add, Delete, Update
 from ..privacy import Guarantee
 from ..stream import Specification
 from ..testing import Algorithm
-from .target import Make, Target, make_stream
+from ..testing.algorithm import Make
+from .target import Target, make_stream
 
 # The noise of a control is for this many times the epsilon, and the last one for an epsilon of at least this.
 FACTORS, LOUD = (4, 16, 64), 64

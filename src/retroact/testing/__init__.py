@@ -8,12 +8,8 @@ from .checks import (
     check_example,
     check_examples,
     check_key,
-    check_no_op_deletions,
-    check_order,
-    check_replay,
     check_state,
     check_statistic,
-    check_twin,
     every_example,
 )
 from .families import uniting_pairs
@@ -25,11 +21,12 @@ from .law import check_law
 from .noise_law import check_noise_law, conformance
 from .passes import check_passes
 from .published import check_published
+from .releases import check_oblivious
 from .residuals import check_residuals
-from .running import check_oblivious
 from .sampling import check_sample
 from .seeds import Seeds
 from .sensitivity import check_sensitivity
+from .twin import check_no_op_deletions, check_order, check_replay, check_twin
 
 __all__ = [
     "AdaptGame",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from ..coins import Key
-from ..errors import VerificationError
+from ..errors import InputError, VerificationError
 from ..ledger.definition import Add, Delete, DeleteId, Erase, Update
 from ..stream import Round, Specification, Stream
 from ..stream.rounds import Rounds
+from .histories import Pair
 
 MANY = 100
+RAISED = b"no answer, raised "
 
 
 class CheckFailedError(VerificationError):
@@ -35,6 +38,8 @@ class Persistent(Protocol):
 
 
 Make = Callable[[Key], Algorithm]
+Answering = Callable[[Make, Key, Sequence[Sequence[Update]]], list[bytes]]
+"""All answers of one history: `run`, or `answers`, where an exception is one too."""
 
 
 def without_sources(specification: Specification) -> Specification:
@@ -127,3 +132,59 @@ def run(make: Make, key: Key, sequence: Sequence[Sequence[Update]]) -> list[byte
     """All answers of one history."""
     algorithm = make(key)
     return [algorithm.close(updates) for updates in sequence]
+
+
+class Guarded:
+    """An algorithm whose exceptions are answers: whoever waits for a release sees them. Only their type counts, since
+    their text may hold records or paths. After an exception there is no other answer."""
+
+    def __init__(self, make: Make, key: Key) -> None:
+        self._failed: bytes | None = None
+        try:
+            self._inside = make(key)
+        except Exception as error:
+            self._failed = failure(error)
+
+    def close(self, updates: Sequence[Update]) -> bytes:
+        if self._failed is not None:
+            return self._failed
+        try:
+            answer = self._inside.close(updates)
+        except Exception as error:
+            self._failed = failure(error)
+            return self._failed
+        if not isinstance(answer, bytes):
+            raise InputError(f"expected bytes, got {type(answer).__name__}", place="close")
+        return answer
+
+
+def answers(make: Make, key: Key, sequence: Sequence[Sequence[Update]]) -> list[bytes]:
+    """All answers of one history; an exception is one too.
+
+    >>> class Broken:
+    ...     def close(self, updates):
+    ...         raise ValueError("of a record")
+    >>> answers(lambda key: Broken(), Key.for_testing(1), ((), ()))
+    [b'no answer, raised ValueError', b'no answer, raised ValueError']
+    """
+    return run(partial(Guarded, make), key, sequence)
+
+
+def raises(make: Make, pairs: Iterable[Pair], key: Key, answering: Answering = answers) -> str | None:
+    """The type of the first exception on one of these histories, if there is one."""
+    found = (raised(answering(make, key, side)[-1:]) for pair in pairs for side in (pair.one, pair.other))
+    return next((name for name in found if name is not None), None)
+
+
+def failure(error: Exception) -> bytes:
+    """An exception as an answer."""
+    return RAISED + type(error).__name__.encode()
+
+
+def raised(answers: Sequence[bytes]) -> str | None:
+    """The type of the exception among these answers, if there is one.
+
+    >>> raised([b"1", b"no answer, raised ValueError"]), raised([b"1"])
+    ('ValueError', None)
+    """
+    return next((a.removeprefix(RAISED).decode() for a in answers if a.startswith(RAISED)), None)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from .algorithm import CheckFailedError
 from .seeds import Seeds
@@ -36,6 +36,8 @@ class Finding:
     counterexample: Callable[[], list[str]] = list
     seen: bool = False
     """It saw what it looks for, though that refutes no claim."""
+    value: Any = None
+    """For programs: what was compared or computed."""
 
     @property
     def caught(self) -> bool:
@@ -91,10 +93,10 @@ def caught(check: Check[T], target: T, seeds: Seeds) -> tuple[str, bool, str]:
 
 
 def require(check: Check[T], target: T, seeds: Seeds, *, what: str) -> Finding | None:
-    """Raises if the check finds a violation; returns None where it does not apply."""
+    """Raises if the check finds a violation or cannot tell; returns None where it does not apply."""
     if check.not_applicable(target) is not None:
         return None
     finding = check.run(target, seeds)
-    if finding.verdict == "violation":
+    if finding.verdict in ("violation", "inconclusive"):
         raise CheckFailedError("\n".join([f"{what}: {finding.found}", *finding.counterexample()]))
     return finding

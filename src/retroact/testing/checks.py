@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from itertools import product
 from random import Random
 from typing import Any
 
@@ -22,68 +21,21 @@ from ..statistics import Example, Statistic
 from ..statistics import models as models  # its kinds are among the examples
 from ..stream import HorizonWarning, Specification
 from .algorithm import CheckFailedError, Make, Persistent, StreamAlgorithm, run
-from .families import uniting_pairs, without_effect
+from .families import uniting_pairs
 from .gathering import check_gathering, check_missing, may_lack
-from .histories import Pair, Shape, crowded, history, shuffled, values_of
+from .histories import Pair, Shape, crowded, history, values_of
 from .law import check_law
 from .noise_law import check_noise_law
 from .passes import check_passes
 from .published import Scene, check_published
+from .releases import check_oblivious
 from .residuals import check_residuals, enough_keys
-from .running import check_oblivious
 from .sampling import check_sample
 from .sensitivity import check_sensitivity
+from .twin import KEYS, check_no_op_deletions, check_order, check_replay, check_twin
 
-KEYS = (1, 2)
 # The most bytes that the round number itself adds to a state.
 NUMBERS = 16
-
-
-def check_twin(make: Make, pairs: Iterable[Pair], *, keys: Iterable[int] = KEYS) -> int:
-    """Retroactivity: histories that unite give equal bytes from that round on, under each of the keys. Returns how
-    many answers were compared.
-
-    >>> import retroact as ra
-    >>> spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=2)
-    >>> pair = Pair(((Add((True,)),), (Delete((True,), 1),)), ((), ()), unite=2)
-    >>> check_twin(lambda key: StreamAlgorithm(spec, key), [pair])
-    2
-    """
-    compared = 0
-    for pair, seed in product(pairs, keys):
-        one, other = (run(make, Key.for_testing(seed), side) for side in (pair.one, pair.other))
-        for round in range(pair.unite, len(one) + 1):
-            compared += 1
-            if one[round - 1] != other[round - 1]:
-                raise CheckFailedError(
-                    f"twin check: histories unite at round {pair.unite}, answers differ in round {round}:\n"
-                    f"  {pair.one}\n  {one[round - 1]!r}\n  {pair.other}\n  {other[round - 1]!r}"
-                )
-    return compared
-
-
-def check_replay(make: Make, sequences: Iterable[Sequence]) -> None:
-    """The same history under the same key gives the same answers."""
-    for sequence in sequences:
-        _same_answers("replay", make, sequence, sequence)
-
-
-def check_no_op_deletions(make: Make, sequences: Iterable[Sequence], shape: Shape, random: Random) -> None:
-    """Deletions that match nothing change no answer, neither in their own round nor later."""
-    for sequence in sequences:
-        _same_answers("no-op deletions", make, sequence, without_effect(sequence, shape, random))
-
-
-def check_order(make: Make, sequences: Iterable[Sequence], random: Random) -> None:
-    """The order of arrival within a round does not matter (except among events on one id)."""
-    for sequence in sequences:
-        other = tuple(shuffled(updates, random) for updates in sequence)
-        _same_answers("order within a round", make, sequence, other)
-
-
-def _same_answers(check: str, make: Make, one: Sequence, other: Sequence) -> None:
-    if run(make, Key.for_testing(1), one) != run(make, Key.for_testing(1), other):
-        raise CheckFailedError(f"{check}: answers changed:\n  {one}\n  {other}")
 
 
 def check_key(make: Make, sequence: Sequence) -> None:

@@ -22,10 +22,8 @@ Change = Callable[[Sequence, Shape, Random], tuple[Sequence, Sequence]]
 DRAWS = 40
 
 
-def draw(
-    family: str, shape: Shape, random: Random, count: int, *, window: int | None = None, by: int | None = None
-) -> list[Pair]:
-    """Up to ``count`` pairs of a family; none if the shape does not allow any. ``by``: the latest uniting round.
+def draw(family: str, shape: Shape, random: Random, count: int, *, window: int | None = None) -> list[Pair]:
+    """Up to ``count`` pairs of a family; none if the shape does not allow any.
 
     >>> pairs = draw("erased lifecycles", Shape(values=("a", "b"), rounds=4), Random(1), 10)
     >>> len(pairs), all(unite_at(pair.one, pair.other) == pair.unite for pair in pairs)
@@ -33,12 +31,11 @@ def draw(
     >>> draw("late data", Shape(values=("a", "b"), late=False), Random(1), 10)
     []
     """
-    latest = shape.rounds if by is None else by
     pairs: list[Pair] = []
     misses = 0
     while len(pairs) < count and misses < DRAWS:
         pair = FAMILIES[family](shape, random, window)
-        if pair is None or pair.unite > latest:
+        if pair is None:
             misses += 1
         else:
             misses = 0

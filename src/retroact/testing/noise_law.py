@@ -1,58 +1,97 @@
 """Does the noise of a stream have the law that is claimed? Checked exactly and statistically.
 
-Exactly: what a mechanism draws is, integer by integer, the sum over the nodes of its process; `running` and `published`
-check that a stream adds this noise to its totals. Statistically: many independent copies of that noise, drawn as the
-stream draws it, have the law that the guarantee requires, in size, shape and memory between rounds (`judgement`).
+Exactly: what a mechanism draws is, integer by integer, the sum over the nodes of its process (`drawn_noise`); `running`
+and `published` check that a stream adds this noise to its totals. Statistically: many independent copies of that noise,
+as the stream draws it or publishes it (`residuals`), have the law that the guarantee requires (`judgement`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from random import Random
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import F64, U64
-from ..coins import Coins, Key, integer_cells
-from ..compilers import sample_in
-from ..errors import VerificationError
-from ..noise import Mechanism, Oblivious
-from ..noise.mechanism import BLOCK
-from ..statistics import Distinct, Linear
-from ..statistics.restated import Lagged
-from ..statistics.wrapper import layers
+from ..arrays import F64
+from ..coins import Key
 from ..stream import Specification
-from .claimed_law import ENDLESS, Claim, Nodes, claims
-from .judgement import Conformance, NoiseKind, judge
-from .lattice import check_lattice
+from .check import Check, Finding, require
+from .claimed_law import Claim
+from .drawn_noise import check_draws, drawn, kind_of, noises
+from .judgement import ERROR, FACTORS, Conformance, NoiseKind, judge
+from .seeds import Seeds
 
-# The most pairs of releases to check.
-PAIRS = 4
-# The most coordinates whose noise is recomputed.
-SOME = 16
-# Stands for the coins of a statistic themselves: no process has this level.
-NO_LEVEL = (1 << 32) - 1
+# Fresh noise is planted where the correlation of two releases is at least this, over the root of the number of draws.
+CORRELATED = 15.0
+DRAWN = "Does the noise of {self.name!r} have the claimed size, shape and memory between rounds?"
 
 
-class Noise(NamedTuple):
-    """One noise of a stream: that of all coordinates with one unit, in two releases."""
+@dataclass(frozen=True)
+class NoiseLaw(Check[list[NoiseKind]]):
+    """All noise of one statistic, over many draws; ``problem``: what is known to be wrong without statistics."""
 
     name: str
-    claim: Claim
-    mechanism: Mechanism
-    coordinate: int
-    unit: int
-    indices: list[int]
-    dense: bool
+    draws: int
+    tried: str = ""
+    question: str = DRAWN
+    problem: str = ""
 
-    def at(self, pair: tuple[int, int]) -> Noise:
-        """The same in two other releases."""
-        return self._replace(indices=list(pair))
+    def run(self, target: list[NoiseKind], seeds: Seeds) -> Finding:
+        judged = judge(target)
+        if judged.holds and not judged.compared and not self.problem:
+            few = f"{self.draws:,} draws say nothing about a noise that is claimed to be 0 so often"
+            return Finding(verdict="not applicable", found=f"It does not apply: {few}.", value=judged)
+        return Finding(
+            tried=f"{self.tried} {judged.tests:,} tests of {judged.coordinates:,} numbers in each release.",
+            runs=self.draws,
+            verdict="passed" if judged.holds and not self.problem else "violation",
+            found=self.problem
+            or ("Nothing speaks against it. " if judged.holds else f"Refuted: {judged.worst.asked}. ")
+            + "By the claim, what was seen in all tests together has a probability of at most "
+            f"{judged.chance:.6g}; the claim is refuted at {ERROR:g}.",
+            detectable=f"Noise of at most {judged.smallest or FACTORS[-1]:.6g} of the claimed size with 99 %; "
+            "noise that is missing from one number or one round, or that two of them share. A correct statistic is "
+            f"refuted with probability {ERROR:g} at most (Bernstein and Chernoff bounds, all tests together).",
+            measured={"probability by the claim": f"{judged.chance:.6g}", "tests": str(judged.tests)},
+            value=judged,
+        )
 
-    def kind(self, samples: F64) -> NoiseKind:
-        """Samples of each release, to be judged."""
-        return _kind(samples, self.claim, self.indices, self.mechanism.refinement, self.unit)
+    def planted(self, target: list[NoiseKind]) -> Iterator[Iterator[tuple[str, list[NoiseKind]]]]:
+        yield (_changed(f"noise of {f:.6g} of the size", target, lambda v, f=f: v * f) for f in FACTORS)  # type: ignore[misc]
+        yield iter([_changed("noise that is missing in the last of these releases", target, _without_last)])
+        if any(len({*kind.looks}) > 1 for kind in target):
+            same = "the noise of the first release in all of them"
+            yield iter([_changed(same, target, lambda values: values[:, :, :1] + values * 0)])
+        if any(len(kind.values) > 1 for kind in target):
+            yield iter([_changed("the noise of the first number in all of them", target, lambda v: v[:1] + v * 0)])
+        if any(map(_remembers, target)):
+            yield iter([_changed("noise drawn anew in the last of these releases", target, _renewed)])
+
+
+def _changed(bug: str, kinds: list[NoiseKind], change: Callable[[F64], F64]) -> tuple[str, list[NoiseKind]]:
+    return bug, [kind._replace(values=change(kind.values)) for kind in kinds]
+
+
+def _without_last(values: F64) -> F64:
+    out = values.copy()
+    out[:, :, -1] = np.where(np.isnan(out[:, :, -1]), np.nan, 0.0)
+    return out
+
+
+def _renewed(values: F64) -> F64:
+    """The last release of another draw."""
+    out = values.copy()
+    out[:, :, -1] = np.roll(out[:, :, -1], 1, axis=1)
+    return out
+
+
+def _remembers(kind: NoiseKind) -> bool:
+    """Whether the noises of the first and the last of these releases are claimed to be clearly correlated."""
+    first, last = (kind.nodes.form(kind.looks[at]) for at in (0, -1))
+    apart = first.deviation**2 + last.deviation**2 - first.plus(last, -1).deviation ** 2
+    clear = CORRELATED / math.sqrt(kind.values[:, :, 0].size)
+    return kind.looks[0] != kind.looks[-1] and abs(apart) > 2 * clear * first.deviation * last.deviation
 
 
 def check_noise_law(
@@ -64,143 +103,11 @@ def check_noise_law(
     for name in spec.statistics:
         check_draws(spec, name)
         for noise in noises(spec, name, rounds):
-            out[noise.name] = conforms(noise, drawn(noise, draws, Key.for_testing(draws).coins(noise.name)))
-            if not out[noise.name].holds:
-                raise VerificationError(
-                    f"noise law of {noise.name}: refuted by {draws} draws: {out[noise.name].worst.asked}"
-                )
+            kind = noise.kind(drawn(noise, draws, Key.for_testing(draws).coins(noise.name)))
+            found = require(NoiseLaw(name, draws), [kind], Seeds(draws), what=f"noise law of {noise.name}")
+            assert found is not None
+            out[noise.name] = found.value
     return out
-
-
-def noises(spec: Specification, name: str, rounds: tuple[int, int] = (3, 7)) -> Iterator[Noise]:
-    """Every noise of a statistic: one for each lag (which starts as many releases later) and unit."""
-    statistic = spec.statistics[name]
-    if isinstance(statistic.noise, Oblivious):
-        return  # the law is defined by the user
-    dense = _dense(spec, name)
-    for which, later, claim, mechanism in claims(spec, name):
-        indices = [max(1, round // statistic.every) + later for round in rounds]
-        if claim.process.horizon is not None and max(indices) > claim.process.horizon:
-            continue
-        by_unit: dict[int, int] = {}
-        for coordinate in range(mechanism.size):
-            by_unit.setdefault(mechanism.units[coordinate], coordinate)
-        for unit, coordinate in by_unit.items():
-            named = f"{which}, unit {unit}" if len(by_unit) > 1 else which
-            yield Noise(named, claim, mechanism, coordinate, unit, indices, dense)
-
-
-def _dense(spec: Specification, name: str) -> bool:
-    """Whether noise is drawn for all coordinates, rather than for cells by name."""
-    statistic = spec.statistics[name]
-    return isinstance(layers(statistic)[-1], Linear | Distinct) or sample_in(spec.bounds[name]) is not None
-
-
-def looked_at(spec: Specification, name: str, mechanism: Mechanism, random: Random) -> list[int]:
-    """Releases where something could change: the first and the last, powers of two, edges of the blocks in which
-    noise is computed, and a few random ones."""
-    ends = [end for end in (mechanism.process.horizon, spec.releases(name)) if end is not None]
-    last, length = min(ends, default=ENDLESS), max(1, BLOCK // mechanism.size)
-    powers = [1 << i for i in range(last.bit_length())]
-    edges = [length - 1, length, 2 * length - 1, 2 * length, last // length * length - 1, last // length * length]
-    some = [random.randint(1, last) for _ in range(4)]
-    return sorted({i for i in (1, 3, 7, *powers, *edges, last - 1, last, *some) if 1 <= i <= last})
-
-
-def pairs_of(indices: list[int], random: Random) -> list[tuple[int, int]]:
-    """At most `PAIRS` pairs of releases; the last release is always included."""
-    chosen = sorted(random.sample(indices[:-1], min(2 * PAIRS - 1, len(indices) - 1)) + indices[-1:])
-    if len(chosen) % 2:
-        chosen.insert(0, chosen[0])
-    return list(zip(chosen[::2], chosen[1::2], strict=True))
-
-
-def check_draws(spec: Specification, name: str, seed: int = 0) -> int:
-    """Checks that what a mechanism draws is, integer by integer, the sum over the nodes of its process, each drawn
-    separately, and that Gaussian noise is coarse on its lattice. Returns the number of releases checked; raises where
-    they differ."""
-    count = 0
-    if isinstance(spec.statistics[name].noise, Oblivious):
-        return count
-    dense = _dense(spec, name)
-    for which, _, _, mechanism in claims(spec, name, Key.for_testing(seed).coins("draws")):
-        check_lattice(which, mechanism)
-        units = {mechanism.units[i]: i for i in range(min(mechanism.size, SOME))}
-        for index in looked_at(spec, name, mechanism, Random(seed)):
-            places = sorted({*range(min(SOME, mechanism.size)), *units.values(), mechanism.size - 1})
-            cells = [integer_cells(place + 1)[place:] if dense else integer_cells(1) for place in places]
-            expected = [
-                number
-                for place, cell in zip(places, cells, strict=True)
-                for number in noise_again(mechanism, index, place, cell, named=not dense)
-            ]
-            denominator = mechanism.process.at(index).denominator * mechanism.refinement
-            got, over = mechanism.draw(index) if dense else mechanism.sample(index, integer_cells(1), places)
-            row = [got[place] for place in places] if dense else got[0]
-            if ([int(number) for number in row], over) != (expected, denominator):
-                raise VerificationError(f"noise law of {which}: release {index} is not the sum of its nodes")
-            count += 1
-    return count
-
-
-def noise_again(mechanism: Mechanism, index: int, place: int, cells: U64, *, named: bool) -> list[int]:
-    """The noise of one coordinate in some cells, drawn and summed node by node."""
-    terms, totals = mechanism.process.at(index), [0] * len(cells)
-    coins = mechanism.coins.branch("coordinate", place) if named else mechanism.coins
-    for level in np.unique(terms.levels).tolist():
-        own = terms.levels == level
-        law = mechanism.law(level, mechanism.units[place])
-        samples = law.sample(coins.words(terms.levels[own], terms.indices[own], cells)).tolist()
-        for weight, row in zip(terms.weights[own].tolist(), samples, strict=True):
-            totals = [total + weight * sample for total, sample in zip(totals, row, strict=True)]
-    return totals
-
-
-def names_of(spec: Specification, name: str, coins: Coins) -> list[tuple[str, bytes]]:
-    """The coins of a statistic, and those of some of its nodes and coordinates: a description of each, and its first
-    bits."""
-    noise = spec.mechanism(name, coins)
-    out = [(name, _bits(noise.coins, NO_LEVEL, 0, 0))]
-    parts = {name: noise}
-    if isinstance(noise, Lagged) and not noise.shared:  # lags that share their noise have the same coins
-        parts = {f"{name}, lag part {number}": part for number, part in enumerate(noise.parts)}
-    elif not spec.bounds[name].additive and ((sample := sample_in(spec.bounds[name])) is None or not sample.noisy):
-        return out
-    for who, part in parts.items():
-        terms = part.process.at(1)
-        for coordinate in range(min(SOME, part.size)):
-            own, cell = (
-                (part.coins, coordinate) if _dense(spec, name) else (part.coins.branch("coordinate", coordinate), 0)
-            )
-            for level, index in zip(terms.levels.tolist(), terms.indices.tolist(), strict=True):
-                named = f"{who}, coordinate {coordinate}, node ({level}, {index})"
-                out.append((named, _bits(own, level, index, cell)))
-    return out
-
-
-def twice(named: list[tuple[str, bytes]]) -> list[tuple[str, str]]:
-    """Pairs with the same bits."""
-    seen: dict[bytes, str] = {}
-    return [(seen[bits], name) for name, bits in named if seen.setdefault(bits, name) != name]
-
-
-def _bits(coins: Coins, level: int, index: int, cell: int) -> bytes:
-    high, low = coins.words([level], [index], integer_cells(cell + 1)[cell:]).block(0)
-    return high.tobytes() + low.tobytes()
-
-
-def drawn(noise: Noise, draws: int, coins: Coins) -> F64:
-    """Independent copies of the noise in both releases, drawn as the stream draws it."""
-    many = noise.mechanism.copies(noise.coordinate, draws if noise.dense else 1, coins)
-    out = []
-    for index in noise.indices:
-        numerators, denominator = many.draw(index) if noise.dense else many.sample(index, integer_cells(draws))
-        out.append(np.array([n / denominator for n in numerators.ravel().tolist()]))
-    return np.array(out)
-
-
-def conforms(noise: Noise, samples: F64) -> Conformance:
-    return judge([noise.kind(samples)])
 
 
 def conformance(
@@ -208,9 +115,4 @@ def conformance(
 ) -> Conformance:
     """``noise``: for each of these releases, many independent samples of the noise of a coordinate of this unit (by
     default that of the first coordinate), on a lattice that is ``refinement`` times finer than the data."""
-    return judge([_kind(noise, claim, indices, refinement, claim.layout.units[0] if unit is None else unit)])
-
-
-def _kind(samples: F64, claim: Claim, indices: Sequence[int], refinement: int, unit: int) -> NoiseKind:
-    fineness = {index: claim.process.at(index).denominator * refinement for index in indices}
-    return NoiseKind(f"unit {unit}", Nodes(claim, unit, fineness), list(indices), np.asarray(samples).T[None])
+    return judge([kind_of(noise, claim, indices, refinement, claim.layout.units[0] if unit is None else unit)])

@@ -39,8 +39,8 @@ from .altered import shifted
 from .claimed_law import ENDLESS, claimed_size, claims
 from .contributions import Name
 from .definitions import Coordinate, Definition, Totals
+from .drawn_noise import noise_again
 from .histories import values_of
-from .noise_law import noise_again
 from .ranges import check_ranges
 from .records import Record
 

@@ -15,13 +15,15 @@ from random import Random
 import numpy as np
 
 from ..coins import Key
-from ..errors import VerificationError
 from ..noise import Oblivious
 from ..statistics import Quantiles
+from .check import require
 from .claimed_law import Nodes, claims
 from .definitions import Coordinate
-from .judgement import Conformance, NoiseKind, judge
+from .judgement import Conformance, NoiseKind
+from .noise_law import NoiseLaw
 from .published import Scene, looked_at, parts_of
+from .seeds import Seeds
 
 # Releases that are taken under each key.
 LOOKS = 6
@@ -29,22 +31,33 @@ LOOKS = 6
 MOST = 64
 # A coordinate counts if it is there under each of this many first keys.
 PILOT = 8
+PUBLISHED = (
+    "Is what {self.name!r} publishes off from the truth by the noise that is claimed: in size, in its tails, in its "
+    "memory between rounds, and independently from number to number?"
+)
 
 
 def check_residuals(
     scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] | None = None
 ) -> Conformance | None:
     """Raises if the claim is refuted; returns None where there is no noise of a known law."""
+    check, kinds = published_noise(scene, keys=keys, first=first, looks=looks)
+    found = require(check, kinds, Seeds(first), what=f"noise law of {scene.name}") if kinds else None
+    return None if found is None else found.value
+
+
+def published_noise(
+    scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] | None = None
+) -> tuple[NoiseLaw, list[NoiseKind]]:
+    """The check of what is published under this many keys, and its target."""
     kinds = residuals(scene, keys=keys, first=first, looks=looks)
-    if not kinds:
-        return None
-    judged = judge(kinds)
-    if not judged.holds:
-        raise VerificationError(
-            f"noise law of {scene.name}: what is published under {keys} keys refutes it: {judged.worst.asked} (by the "
-            f"claim this has a probability of at most {judged.chance:.2g})"
-        )
-    return judged
+    seen = sorted({look for kind in kinds for look in kind.looks})
+    tried = (
+        f"{keys:,} keys, releases {', '.join(f'{look:,}' for look in seen)}: the published noisy totals less exact "
+        "totals that were added up record by record, against the law that budget, norms and declared sensitivity ask "
+        "for, computed from its characteristic function."
+    )
+    return NoiseLaw(scene.name, keys, tried, PUBLISHED), kinds
 
 
 def enough_keys(scene: Scene, draws: int) -> int:

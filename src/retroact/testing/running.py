@@ -7,7 +7,6 @@ deletions and erasures, so that what a stream keeps from round to round is check
 from __future__ import annotations
 
 from collections.abc import Callable
-from random import Random
 
 from ..coins import Key, integer_cells
 from ..compilers import sample_in
@@ -21,21 +20,12 @@ from ..stream import Release, Specification
 from ..stream.release import plain
 from .algorithm import StreamAlgorithm
 from .definitions import Definition
-from .histories import Shape, history, values_of
-from .noise_law import noise_again
+from .drawn_noise import noise_again
 from .published import Look, below_threshold, first_wrong
 from .ranges import ranges_in
 from .records import Record, records_of
 
 WRONG = "is not its totals plus the noise of their names"
-
-
-def check_oblivious(spec: Specification, random: Random, *, pairs: int = 10) -> None:
-    """Checks that under one key every release is the exact totals plus the noise of their names, whatever the
-    history."""
-    shape = Shape(values_of(spec.schema, random), rounds=min(spec.horizon or 8, 8), late=spec.late)
-    for _ in range(pairs):
-        check_history(spec, history(shape, random))
 
 
 def check_history(

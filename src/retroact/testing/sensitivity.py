@@ -25,6 +25,7 @@ from .hiding import cost_of
 from .histories import Shape, neighbouring_pairs, values_of
 from .ranges import Ranges, ranges_in
 from .seeds import Seeds
+from .shrink import both_written
 from .worst_pair import (
     BY_PATTERN,
     MOST_NODES,
@@ -171,7 +172,7 @@ class SampledAnswers(Check[Counting]):
                 tried += 1
                 differing = sum(map(abs, moved_samples(search, one, other)))
                 if differing > worst:
-                    worst, shown = differing, [f"one = {one}", f"other = {other}"]
+                    worst, shown = differing, both_written(one, other)
         except VerificationError as error:
             broken = str(error).splitlines()
         return Finding(

@@ -28,6 +28,7 @@ from .definitions import Definition
 from .hiding import Pattern, cost_of, nodes_hiding
 from .histories import Shape, neighbouring_pairs, values_of
 from .records import Record, records_of, rows_of
+from .shrink import both_written
 
 Coordinates = list[dict[tuple[Hashable, int], Fraction]]
 """For each view: totals by (key, coordinate)."""
@@ -93,9 +94,12 @@ def candidates(spec: Specification, name: str, random: Random, *, pairs: int = 6
 
 
 def moves_nothing(spec: Specification, name: str, random: Random) -> bool:
-    """Whether none of the records that `candidates` tries with this randomness is gathered into anything."""
-    records = [Record(dict(zip(spec.schema.fields, value, strict=True)), 1, 1) for value in _tried(spec, random)]  # type: ignore[call-overload]
-    bound = spec.bounds[name].drawn(Coins(bytes(32)))
+    """Whether none of the records that `candidates` tries with this randomness is gathered into anything that is ever
+    published."""
+    bound, fields = spec.bounds[name].drawn(Coins(bytes(32))), spec.schema.fields
+    if spec.horizon is not None and all(view.lag >= spec.horizon for view in bound.views):
+        return True
+    records = (Record(dict(zip(fields, value, strict=True)), 1, 1) for value in _tried(spec, random))  # type: ignore[call-overload]
     return not any(bound.coordinates(bound.gather(*rows_of(spec.schema, [record]))) for record in records)
 
 
@@ -172,7 +176,7 @@ class Search:
                     moved, cost = moved + nodes, cost + price
         except InputError as error:
             raise VerificationError(f"sensitivity of {self.name}: {error}\n  {one}\n  {other}") from None
-        return Candidate(cost, lambda: moved, lambda: _describe(one, other))
+        return Candidate(cost, lambda: moved, lambda: both_written(one, other))
 
     def _hiding(self, coordinate: int, patterns: tuple[Pattern, ...]) -> tuple[list[Moved], Fraction]:
         """The nodes that hide one pattern for each view, and their cost."""
@@ -287,14 +291,6 @@ class Search:
 
 def counted_pair(record: Any, start: int, end: int) -> str:
     return f"one record {record} that is counted in releases {start + 1:,} to {end:,}, or none"
-
-
-def _describe(one: History, other: History) -> list[str]:
-    lines = []
-    for title, history in (("one history", one), ("the other", other)):
-        lines.append(f"{title}:")
-        lines += [f"  round {r}: {', '.join(map(str, updates))}" for r, updates in enumerate(history, 1) if updates]
-    return lines
 
 
 def _intervals(last: int, live: int | None, random: Random) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update, unite_at
-from ..testing.histories import Pair, Shape, admitted
+from .histories import Pair, Shape, admitted
 
 Sides = tuple[Sequence, Sequence]
 Unite = Callable[[Sequence, Sequence], int | None]
@@ -179,6 +179,10 @@ def written(history: Sequence) -> str:
         runs = [(update, len([*equal])) for update, equal in groupby(updates)]
         rounds.append(" + ".join(f"({_code(update)},)" + f" * {count}" * (count > 1) for update, count in runs) or "()")
     return _tuple(rounds)
+
+
+def both_written(one: Sequence, other: Sequence) -> list[str]:
+    return [f"one = {written(one)}", f"other = {written(other)}"]
 
 
 def _tuple(parts: list[str]) -> str:
