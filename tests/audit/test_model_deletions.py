@@ -47,7 +47,7 @@ def test_runs_that_pay_for_themselves_are_attacked_where_they_read_every_record(
 
 
 def test_models_with_too_little_noise_refute_the_claim():
-    attacked = replace(Attacked(target()), name="ridge").nearly_exact(256)
+    attacked = Attacked(target(), "ridge").nearly_exact(256)
     finding = ModelDeletions(60, 0.9999).run(attacked, Seeds(2))
     assert finding.verdict == "violation", finding.found
 
@@ -59,8 +59,7 @@ def test_the_same_seed_gives_the_same_result():
 
 
 def test_deletions_are_as_many_as_releases_that_follow_while_the_records_are_there():
-    attacked = Attacked(target())
-    assert {name: replace(attacked, name=name).deletions for name in MODELS} == {
+    assert {name: Attacked(target(), name).deletions for name in MODELS} == {
         "ridge": 15, "classifier": 15, "rare": 3, "descent": 11,
     }  # fmt: skip
 
@@ -88,7 +87,7 @@ def test_an_algorithm_that_is_not_a_stream_is_left_to_the_other_tests():
 
 
 def test_a_weak_promise_takes_more_bits_or_stays_open():
-    attacked = replace(Attacked(target(epsilon=20.0)), name="ridge")
+    attacked = Attacked(target(epsilon=20.0), "ridge")
     finding = ModelDeletions(30, 0.999).run(attacked.nearly_exact(256), Seeds(1))
     assert finding.verdict == "inconclusive"
     assert finding.caught
@@ -98,7 +97,7 @@ def test_the_attack_sees_no_coin_by_its_control(monkeypatch):
     """Without the prediction for the deleted record there is nothing to guess by, even from nearly exact models."""
     real = Attacked.changes
     monkeypatch.setattr(Attacked, "changes", lambda *own: real(*own)[::-1])
-    attacked = replace(Attacked(target()), name="ridge")
+    attacked = Attacked(target(), "ridge")
     assert not caught(ModelDeletions(60, 0.9999), attacked, Seeds(1))[1]
 
 

@@ -34,6 +34,7 @@ INSIDE = [
     "epsilon not divided over the nodes",
     "divided by m instead of 2m - 3",
     "noise renewed in every round",
+    "floating-point noise",
     "noise keyed by the data",
     "no noise at powers of two",
     "noise scaled by the count",

@@ -17,13 +17,17 @@ from retroact.noise import Mechanism, Oblivious
 from retroact.statistics import Noisy, Statistic
 from retroact.testing import (
     AdaptGame,
+    Check,
     CheckFailedError,
+    Finding,
+    Seeds,
     Shape,
     StreamAlgorithm,
     check_algorithm,
     check_bounded_state,
     check_example,
     check_key,
+    check_law,
     check_missing,
     check_no_op_deletions,
     check_noise_law,
@@ -36,10 +40,14 @@ from retroact.testing import (
     every_example,
     history,
     neighbouring_pairs,
+    require,
     shuffled,
     strategies,
     uniting_pairs,
 )
+from retroact.testing.check import caught
+from retroact.testing.law import SameLaw
+from retroact.testing.twin import Twin
 from support.in_bound import Planted
 from support.planted import (
     ArrivalOrder,
@@ -93,6 +101,33 @@ def test_a_correct_algorithm_passes():
 def test_the_twin_check_catches(bug):
     with pytest.raises(CheckFailedError, match=r"twin check: Pair \d+ of 150 has other answers in round"):
         check_twin(bug, pairs())
+
+
+def test_what_a_check_cannot_tell_does_not_pass():
+    class Undecided(Check):
+        def run(self, target, seeds):
+            return Finding(verdict="inconclusive", found="Nobody knows.")
+
+        def planted(self, target):
+            return []
+
+    with pytest.raises(CheckFailedError, match="asked: Nobody knows"):
+        require(Undecided(), None, Seeds(1), what="asked")
+
+
+@pytest.mark.parametrize("check", [Twin(tuple(pairs(20))), SameLaw(tuple(pairs(3)), 100, 1e-6)], ids=["twin", "law"])
+def test_checks_for_authors_catch_what_they_plant(check):
+    assert check.run(Reference, Seeds(1)).verdict == "passed"
+    assert caught(check, Reference, Seeds(2))[1]
+
+
+def test_texts_that_never_repeat_are_no_law():
+    class Unique(Reference):
+        def close(self, updates):
+            return f"text {super().close(updates)!r} {Random().random()}".encode()
+
+    with pytest.raises(CheckFailedError, match="could not be compared"):
+        check_law(Unique, pairs(1), runs=60)
 
 
 def test_float_sums_remember_the_classic_case():

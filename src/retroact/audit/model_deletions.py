@@ -59,12 +59,12 @@ def model_deletions(target: Target, seeds: Seeds, *, bits: int = 128, confidence
         return [_idle(f"No ε above 0 and up to {LARGEST_EPSILON:,} is claimed.")]
     if target.specification is None or not isinstance(target.make(Seeds(0).key()), StreamAlgorithm):
         return [_idle(f"It does not apply: {NOT_A_STREAM}.")]
-    names = list(filter(Attacked(target).open, target.specification.statistics))
-    if not names:
+    each = [one for name in target.specification.statistics if (one := Attacked(target, name)).open]
+    if not each:
         return [_idle("It publishes no linear model of all records over two releases or more.")]
     tried = [bits * times for times in TIMES]
     bits = next((n for n in tried if significant(n, epsilon, delta, confidence) <= CLEAR * n), bits)
-    check, each = ModelDeletions(bits, confidence), [replace(Attacked(target), name=name) for name in names]
+    check = ModelDeletions(bits, confidence)
     return [report(check, one, seeds.branch(one.name), part="reconstruction", test=one.title) for one in each]
 
 
@@ -77,7 +77,7 @@ class Attacked:
     """A stream, and the statistic whose models are read."""
 
     target: Target
-    name: str = ""
+    name: str
 
     @property
     def title(self) -> str:
@@ -88,22 +88,20 @@ class Attacked:
         assert self.target.specification is not None
         return self.target.specification
 
-    def open(self, name: str) -> bool:
+    @property
+    def open(self) -> bool:
         """Whether this statistic publishes linear models of all records, before and after a deletion."""
-        one = self.specification.statistics[name]
+        one = self.specification.statistics[self.name]
         whole = one.of if isinstance(one, WindowSample) and one.gate is None and one.form == "whole" else None
         if not isinstance(one, Ridge | Classifier) and not isinstance(whole, LinearModel):
             return False
-        return not getattr(one, "where", None) and not getattr(one, "by", None) and self._deletions(name) > 0
+        return not getattr(one, "where", None) and not getattr(one, "by", None) and self.deletions > 0
 
     @property
     def deletions(self) -> int:
-        return self._deletions(self.name)
-
-    def _deletions(self, name: str) -> int:
         """As many as there are releases after the first, while the records of the first round are in the window."""
-        room = min(self.specification.horizon or math.inf, self.specification.window_of(name) or math.inf)
-        return int(min(room // self.specification.statistics[name].every - 1, MOST))
+        room = min(self.specification.horizon or math.inf, self.specification.window_of(self.name) or math.inf)
+        return int(min(room // self.specification.statistics[self.name].every - 1, MOST))
 
     def nearly_exact(self, mu: int) -> Attacked:
         """The same stream, with noise for this mu instead of that of its claim."""
