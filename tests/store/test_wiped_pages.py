@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 from contextlib import closing
@@ -13,10 +14,14 @@ import numpy as np
 import pytest
 
 import retroact as ra
+from retroact.store import sqlite
 from retroact.store.sqlite_residue import residue
 from retroact.store.sqlite_wipe import logged
+from retroact.stream import layout
 from support import crashing
 
+COPIES, COPIED = 66, "n765508"
+"""A seed of rounds that leave copies of texts, and one of these."""
 SCHEMA: dict[str, Any] = {"name": ra.Text(), "amount": ra.Integer(0, 10**9)}
 
 
@@ -34,20 +39,24 @@ def opened(folder: Path, seed: int) -> ra.Stream:
 
 
 def rounds_that_only_add(folder: Path, seed: int) -> None:
-    """Two to seven of them. SQLite balances some trees of these seeds in such a way that old copies of rows stay."""
-    random = np.random.default_rng(seed)
     with opened(folder, seed) as stream:
-        for round in range(random.integers(2, 8)):
-            count = int(random.integers(50, 4000))
-            stream.add(
-                {
-                    "name": [f"n{number}" for number in random.integers(0, 10**6, count)],
-                    "amount": random.integers(0, 10**9, count),
-                },
-                id=[f"i{round}-{number}" for number in range(count)],
-                subject=[f"u{number}" for number in random.integers(0, 500, count)],
-            )
-            stream.close_round()
+        only_add(stream, seed)
+
+
+def only_add(stream: ra.Stream, seed: int) -> list[tuple[str, str]]:
+    """Two to seven rounds; names and subjects of all records. SQLite balances some trees of these seeds in such a way
+    that old copies of rows stay."""
+    random, made = np.random.default_rng(seed), []
+    for round in range(random.integers(2, 8)):
+        count = int(random.integers(50, 4000))
+        names = [f"n{number}" for number in random.integers(0, 10**6, count)]
+        amounts = random.integers(0, 10**9, count)
+        subjects = [f"u{number}" for number in random.integers(0, 500, count)]
+        ids = [f"i{round}-{number}" for number in range(count)]
+        stream.add({"name": names, "amount": amounts}, id=ids, subject=subjects)
+        stream.close_round()
+        made += zip(names, subjects, strict=True)
+    return made
 
 
 def problems(folder: Path, seed: int) -> list[str]:
@@ -133,6 +142,37 @@ def test_an_erasure_is_gone_from_all_files_whatever_was_wiped_before(tmp_path: P
         for path in (tmp_path / "orders").iterdir():
             content = path.read_bytes()
             assert not any(text in content for text in (b"somebody", b"an id of its own")), path
+
+
+@pytest.mark.parametrize("wipes", [True, False])
+def test_copies_of_the_erased_are_wiped_in_the_close_that_erases_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wipes: bool
+) -> None:
+    """And without that they would stay: what SQLite deletes securely is not all that it wrote."""
+    monkeypatch.setattr(layout, "AT_ONCE", 0)
+    if not wipes:
+        monkeypatch.setattr(sqlite, "wipe", lambda path, pages: None)
+    with opened(tmp_path, COPIES) as stream:
+        subjects = [who for name, who in only_add(stream, COPIES) if name == COPIED]
+        if COPIED.encode() not in stale_bytes(tmp_path / "orders", tmp_path / "copy"):
+            pytest.skip("this version of SQLite balances these trees in another way")
+        stream.erase(subject=subjects)
+        stream.close_round()
+        content = b"".join(path.read_bytes() for path in (tmp_path / "orders").iterdir())
+        assert (COPIED.encode() in content) != wipes
+
+
+def stale_bytes(folder: Path, copy: Path) -> bytes:
+    """What lies in pages of the data outside live content, without touching them."""
+    shutil.copytree(folder, copy)
+    data = copy / "data.sqlite"
+    with closing(sqlite3.connect(data, isolation_level=None)) as connection:
+        connection.execute("pragma wal_checkpoint(truncate)")
+    content, found = data.read_bytes(), []
+    for region in residue(data, strict=True, trees=True):
+        begin = (region.page - 1) * 4096 + region.offset
+        found.append(content[begin : begin + region.length])
+    return b"\0".join(found)
 
 
 def test_the_pages_in_a_log(tmp_path: Path) -> None:
