@@ -83,6 +83,29 @@ def test_the_layout_is_rewritten_when_hours_have_passed(tmp_path: Path, monkeypa
         assert stream.verify().problems == []
 
 
+def test_what_is_overdue_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a stream that stays open and closes no round, nobody rewrites it."""
+    with filled(tmp_path / "one", tmp_path) as stream:
+        asked = stream.erase(subject=ERASED)
+        stream.close_round()
+        since = layout.OldLayout.noted(stream.store).since
+        assert "rewritten when round 25 closes" in stream.verify().notes[0]
+        monkeypatch.setattr(layout, "HOURS", 0)
+        words = f"overdue since {since}: it is rewritten when the next round closes, when the stream is opened again"
+        assert words in stream.verify().notes[0]
+        assert words in json.loads(asked.receipt())["receipt"]["remains"][0]
+        stream.close_round()
+        assert stream.verify().notes == []
+
+
+def test_when_it_is_due_by_rounds() -> None:
+    waits = layout.OldLayout(3, "2026-11-18T10:00:00Z", layout.LayoutSettings(at_once=0, rounds=2, hours=1))
+    early, late = "2026-11-18T10:59:59Z", "2026-11-18T11:00:00Z"
+    assert waits.standing(5, early) == "rewritten when round 5 closes, or the first one after 2026-11-18T11:00:00Z"
+    assert waits.standing(5, late).startswith("overdue since 2026-11-18T11:00:00Z: ")
+    assert waits.standing(6, early).startswith("overdue since round 5 closed: ")
+
+
 def test_the_settings_of_a_store_are_its_own(tmp_path: Path) -> None:
     with filled(tmp_path / "one", tmp_path) as stream:
         assert stream.compact(rounds=2, hours=1)

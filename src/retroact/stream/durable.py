@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..ledger import Operations
 from ..ledger.codec import Records
 from ..store import inbox
-from ..store.receipt import public_key
+from ..store.receipt import moment, public_key
 from ..store.store import Store
 from ..store.tables import Request
 from .core import Core
@@ -99,7 +99,8 @@ class Durable(Stream):
             result = verify(self._core, self._vault, progress)
             result.notes += [self.moved_boundaries] if self.moved_boundaries else []
             if waiting := OldLayout.noted(self.store):
-                result.notes.append(f"erased bytes are wiped; the layout of the data is {waiting}")
+                standing = waiting.standing(self._core.round, moment())
+                result.notes.append(f"erased bytes are wiped; the layout of the data is {standing}")
             return result
 
     def compact(self, *, at_once: int | None = None, rounds: int | None = None, hours: int | None = None) -> bool:

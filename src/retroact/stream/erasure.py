@@ -17,7 +17,7 @@ import msgspec
 from ..coins import Key, name_bytes
 from ..errors import InputError, VerificationError
 from ..messages import mismatch
-from ..store.receipt import Receipt, sign, verify
+from ..store.receipt import Receipt, moment, sign, verify
 from ..store.store import Store
 from ..store.tables import Request
 from .door import name_of
@@ -253,7 +253,11 @@ class Requested(Erasure):
             afterwards="nothing is published" if applied and request.round is None else msgspec.UNSET,
             what=list(stream.store.wiped if wiped else stream.store.reached) if purged else [],
             remains=[
-                *([f"the layout of data.sqlite, {waiting}"] if wiped else []),
+                *(
+                    [f"the layout of data.sqlite, {waiting.standing(stream.round, moment())}"]
+                    if waiting and wiped
+                    else []
+                ),
                 *stream.store.beyond,
                 *(each.text for each in self.unerased(earlier)),
             ],

@@ -74,8 +74,17 @@ class OldLayout(NamedTuple):
         late = datetime.fromisoformat(self.since) + timedelta(hours=self.settings.hours)
         return late.isoformat(timespec="seconds").replace("+00:00", "Z")
 
-    def __str__(self) -> str:
-        return f"rewritten when round {self.round + self.settings.rounds:,} closes, or the first one after {self.until}"
+    def standing(self, round: int, time: str) -> str:
+        """When it is rewritten, or since when that is overdue, by the open round and the time. Nothing looks at the
+        clock but a close and an opening."""
+        last = self.round + self.settings.rounds
+        if not self.due(round, time):
+            return f"rewritten when round {last:,} closes, or the first one after {self.until}"
+        since = self.until if round <= last else f"round {last:,} closed"
+        return (
+            f"overdue since {since}: it is rewritten when the next round closes, when the stream is opened again, or "
+            "by `retroact compact`"
+        )
 
 
 def purge(store: Store, round: int, clock: Callable[[], str], *, now: bool) -> bool:
