@@ -169,7 +169,7 @@ def test_the_errors_in_the_readme_are_at_most_what_it_says():
         r"(\d+\.\d+)",
         text,
     )
-    for said, noise, delta in zip(stated.groups(), ("crossfade", "bridge", "paper"), (1e-6, 0, 0), strict=True):
+    for said, noise, delta in zip(stated.groups(), ("crossfade", "lapped", "paper"), (1e-6, 0, 0), strict=True):
         spec = retroact.Specification(
             {"v": retroact.Boolean()}, {"n": retroact.Count(noise=noise)}, epsilon=1.0, delta=delta, horizon=65_535
         )

@@ -15,7 +15,8 @@ from retroact.audit.likelihood import Moves, likelihood, nodes, simulate
 from retroact.audit.noise import conformance
 from retroact.coins import DiscreteGaussian, DiscreteLaplace
 from retroact.errors import InputError
-from retroact.noise import Bridge, Fresh, Lapped, Mechanism, Oblivious, Schauder, Tree
+from retroact.noise import Bridge, Crossfade, Fresh, Lapped, Mechanism, Oblivious, Schauder, Tree
+from retroact.noise.default_process import PROCESSES
 from retroact.privacy import Share
 from retroact.testing import check_noise_law
 from retroact.testing.worst_pair import worst
@@ -109,6 +110,35 @@ def test_results_are_the_same_again_and_fit_another_process():
     target = Target.stream(counting(horizon=4))
     again = pickle.loads(pickle.dumps((likelihood, target)))
     assert again[0](again[1], Seeds(3), runs=500, pairs=3) == likelihood(target, Seeds(3), runs=500, pairs=3)
+
+
+# Crossfade noise: all of it moves, whatever changes ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options", [{"horizon": 3}, {"horizon": 20}, {"horizon": None}, {"horizon": 60, "window": 8}], ids=str
+)
+def test_crossfade_noise_spends_what_it_is_granted_and_no_more(options):
+    spec = ra.Specification(SCHEMA, {"n": ra.Count(noise="crossfade")}, epsilon=1.0, delta=1e-6, **options)
+    (result,) = likelihood(Target.stream(spec), Seeds(1), runs=20_000, pairs=3)
+    assert (result.verdict, result.void) == ("passed", False), result.found
+    least = 0.55 if options["horizon"] is None else 0.9  # pairs within the first epoch cost less than is granted
+    assert least < float(result.measured["cost of the pair, of the share"]) <= 1
+    assert 0.9 * least**0.5 < float(result.measured["share of the claim that was proven"]) < 1
+
+
+def test_position_0_as_a_round_is_proven_to_lose_more(monkeypatch):
+    class FromZero(Crossfade):
+        def terms_at(self, rounds):
+            return super().terms_at(rounds - 1)
+
+    monkeypatch.setitem(PROCESSES, "crossfade", lambda releases, live: FromZero(releases))
+    spec = ra.Specification(SCHEMA, {"n": ra.Count(noise="crossfade")}, epsilon=1.0, delta=1e-6, horizon=3)
+    assert isinstance(spec.processes["n"], FromZero)
+    (result,) = likelihood(Target.stream(spec), Seeds(1), runs=50_000, pairs=3)
+    assert result.verdict == "violation"
+    assert float(result.measured["share of the claim that was proven"]) > 1.02
+    assert result.counterexample
 
 
 MANY = {
