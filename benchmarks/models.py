@@ -5,8 +5,9 @@ Every figure is the mean over keys of one release in the worst round: the explai
 that were not used, or for PCA the variance along the components over that of the exact ones. *exact* is the same method
 with almost no noise; *naive* the same method with fresh noise in each of the T releases. *descent* is
 `oneshot.LinearModel` with its defaults. Bars are those that the defaults were built for; one with a
-star is the distance from the exact value that was measured with other features or rows. *diffprivlib* is one
-release alone with all of epsilon, in an environment of its own.
+star is the distance from the exact value that was measured with other features or rows. *refit* and *SISA* (ten
+shards) are linear models of scikit-learn, without any privacy. *diffprivlib* is one release alone with all of epsilon,
+in an environment of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import argparse
 import gc
 import itertools
-import statistics
 import time
 import warnings
 from collections.abc import Callable
@@ -22,50 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.linear_model import Ridge as ExactRidge
 
 import retroact as ra
 from cluster_data import UnavailableError
 from model_data import TABLES, Table
+from model_figures import figures, quality
 from model_peers import DELTA, descent, diffprivlib
-from retroact.noise import Fresh
-from retroact.statistics.bound import At
-from retroact.statistics.models.pca import PCAModel
-
-
-def quality(model: Any, part: dict[str, Any], target: str) -> float:
-    if isinstance(model, PCAModel):
-        found = np.cov(np.asarray(part["x"]).T)
-        best = np.linalg.eigvalsh(found)[-len(model.components) :].sum()
-        return float(np.trace(model.components @ found @ model.components.T) / best)
-    found, wanted = model.predict(part), np.asarray(part[target])
-    if found.dtype.kind == "f":
-        return float(1 - ((found - wanted) ** 2).sum() / ((wanted - wanted.mean()) ** 2).sum())
-    return float((found == wanted).mean())
-
-
-def figures(data: Table, statistic: Any, epsilon: float, releases: int, keys: int) -> tuple[float, float, float]:
-    """Of the worst round, of naive recomputation, and of the same method with almost no noise."""
-    spec = ra.Specification(data.schema, {"m": statistic}, epsilon=epsilon, delta=DELTA, horizon=releases)
-    bound, shares = spec.bounds["m"], spec.shares["m"]
-    rows = spec.schema.encode(data.train)[0]
-    totals = bound.gather(rows, np.ones(rows.count, dtype=np.int64))
-    worst = int(bound.noise.variances_of(0, np.arange(1, releases + 1)).argmax()) + 1
-    naive = bound.layout.mechanism(Fresh(releases), shares)
-    clear = ra.Specification(data.schema, {"m": statistic}, epsilon=1000, delta=1e-2, horizon=1)
-
-    def mean(noise: Any, bound: Any, at: int, count: int) -> float:
-        found = []
-        for seed in range(1, count + 1):
-            coins = ra.Key.for_testing(seed).coins("models")
-            model = bound.release([bound.named(totals, coins)], noise.under(coins), At(at, at)).answer.value
-            found.append(quality(model, data.test, data.target))
-        return statistics.mean(found)
-
-    exact = mean(clear.bounds["m"].noise, clear.bounds["m"], 1, 1)
-    return mean(bound.noise, bound, worst, keys), mean(naive, bound, worst, keys), exact
-
+from model_refits import refits, times
 
 Make = Callable[[list[str], str], Any]
 
@@ -119,42 +82,15 @@ def row(case: tuple[str, str, Make, float, int, float | None], data: Table, keys
         shown += f"{bar:>7.3f}*"
     else:
         shown += f"{bar:>7.3f} " if bar is not None else f"{'':8}"
-    if not peers or title.startswith("PCA"):
+    if title.startswith("PCA"):
+        return shown
+    refit, sisa = refits(data)
+    shown += f"{refit:>8.3f}{sisa:>8.3f}"
+    if not peers:
         return shown
     short = releases < 100 and len(data.train[data.target]) < 100_000
     shown += f"{descent(data, epsilon, releases, 1, quality):>9.3f}" if short else f"{'':9}"
     return f"{shown}  {diffprivlib(data, epsilon, min(keys, 3))}"
-
-
-def picture(data: Table, keys: int, out: Path) -> None:
-    """Explained variance over the number of releases, and over epsilon."""
-    import matplotlib
-
-    matplotlib.use("agg" if out.suffix == ".png" else "svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "retroact", "font.size": 10})
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
-    panels = [
-        ("releases, ε = 1", [(1.0, count) for count in (1, 3, 7, 15, 31, 63, 127, 255, 511, 1023)]),
-        ("ε, 63 releases", [(epsilon, 63) for epsilon in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)]),
-    ]
-    for ax, (label, points) in zip(axes, panels, strict=True):
-        statistic = ra.Ridge(data.inputs, data.target)
-        lines = np.array([figures(data, statistic, epsilon, count, keys) for epsilon, count in points])
-        few = [point for point in points if point[1] < 100]
-        steps = [descent(data, epsilon, count, keys, quality) for epsilon, count in few]
-        x = [epsilon if "ε, " in label else count for epsilon, count in points]
-        ax.plot(x, lines[:, 2], color="0.5", linestyle="--", label="the same without noise")
-        ax.plot(x, lines[:, 0], color="C0", marker="o", label="Ridge, which forgets")
-        ax.plot(x[: len(few)], steps, color="C2", marker="^", label="gradient descent in each release")
-        ax.plot(x, lines[:, 1], color="C3", marker="s", label="a new private model each time")
-        ax.set(xscale="log", xlabel=label, ylim=(0, 0.5))
-        ax.set_xticks(x[:: 1 if len(x) < 8 else 3], [f"{value:g}" for value in x[:: 1 if len(x) < 8 else 3]])
-        ax.minorticks_off()
-    axes[0].set(ylabel="explained variance of log income")
-    axes[0].legend(loc="lower left", frameon=False)
-    figure.savefig(out, metadata=None if out.suffix == ".png" else {"Date": None})
 
 
 def forgetting(width: int, count: int) -> None:
@@ -168,25 +104,17 @@ def forgetting(width: int, count: int) -> None:
     )
     stream.add({"x": X, "y": y}, id=range(count))
     stream.close_round()
-    times = {}
+    took = {}
     for gone in (range(1), range(1, 1001)):
         gc.collect()
         start = time.process_time()
         stream.delete(id=gone)
         stream.close_round()
-        times[f"forget {len(gone):,} and publish"] = time.process_time() - start
-    labels = y > 0
-    for name, work in {
-        "scikit-learn Ridge, refit": lambda: ExactRidge().fit(X, y),
-        "scikit-learn LogisticRegression, refit": lambda: LogisticRegression(max_iter=200).fit(X, labels),
-        "the same of one of ten shards (SISA)": lambda: LogisticRegression(max_iter=200).fit(X[::10], labels[::10]),
-    }.items():
-        start = time.process_time()
-        work()
-        times[name] = time.process_time() - start
+        took[f"forget {len(gone):,} and publish"] = time.process_time() - start
+    took |= dict(times(X, y))
     print(f"\n{count:,} records of {width} columns, processor time")
-    for name, took in times.items():
-        print(f"  {name:<42} {took:8.3f} s")
+    for name, seconds in took.items():
+        print(f"  {name:<42} {seconds:8.3f} s")
 
 
 def main() -> None:
@@ -201,9 +129,23 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     if arguments.picture is not None:
-        picture(TABLES["gss"](arguments.rows), arguments.keys, arguments.picture)
+        from model_pictures import picture
+
+        picture(TABLES["gss"](arguments.rows), TABLES["gss, above"](arguments.rows), arguments.keys, arguments.picture)
         return
-    print(f"{'':15}{'':20}{'ε':>3}{'T':>6}{'forgets':>9}{'naive':>8}{'exact':>8}{'bar':>7}{'descent':>10}  diffprivlib")
+    heads = {
+        "": 35,
+        "ε": 3,
+        "T": 6,
+        "forgets": 9,
+        "naive": 8,
+        "exact": 8,
+        "bar": 7,
+        "refit": 9,
+        "SISA": 8,
+        "descent": 9,
+    }
+    print("".join(f"{head:>{width}}" for head, width in heads.items()), " diffprivlib")
     for name, cases in itertools.groupby(CASES, key=lambda case: case[0]):
         if arguments.without_models or name not in arguments.only:
             continue
