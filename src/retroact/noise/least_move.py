@@ -7,6 +7,7 @@ completed exactly, so that what is returned hides the pattern exactly, at a cost
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -38,14 +39,27 @@ class Prefix(msgspec.Struct, frozen=True):
 
 def least_move(process: Process, rounds: int, start: int, end: int, factor: int) -> Shift:
     """For ``factor`` in the rounds start < round <= end, and 0 in the others up to ``rounds``."""
+    return {node: Fraction(factor * value, ONE) for node, value in _moves(process, rounds, start, end) if value}
+
+
+@lru_cache(maxsize=1 << 12)
+def least_squares(process: Process, rounds: int, start: int, end: int) -> dict[int, Fraction]:
+    """By level, the sum of the squares of `least_move` for the factor 1: in whole numbers, which is much faster."""
+    out: dict[int, int] = {}
+    for (level, _), value in _moves(process, rounds, start, end):
+        out[level] = out.get(level, 0) + value * value
+    return {level: Fraction(total, ONE**2) for level, total in out.items() if total}
+
+
+def _moves(process: Process, rounds: int, start: int, end: int) -> Iterator[tuple[tuple[int, int], int]]:
+    """How far every node moves, in steps of 1 / `ONE`."""
     if rounds > MOST:
         raise InputError(f"expected a pattern of at most {MOST:,} rounds, got {rounds:,}", place="pattern")
     made = _prefix(process, rounds)
     moved = np.rint((made.moved[end] - made.moved[start]) * ONE).astype(np.int64)
     rest = -(made.weights * moved[made.where]).sum(axis=1)
     rest[start:end] += ONE
-    out = zip([*made.fresh, *made.coarse], [*rest.tolist(), *moved.tolist()], strict=True)
-    return {node: Fraction(factor * value, ONE) for node, value in out if value}
+    return zip([*made.fresh, *made.coarse], [*rest.tolist(), *moved.tolist()], strict=True)
 
 
 @lru_cache(maxsize=4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -44,6 +44,16 @@ def cost_of(mechanism: Mechanism, coordinate: int, shift: Shift) -> Fraction:
     return total
 
 
+def cost_of_squares(mechanism: Mechanism, coordinate: int, squares: Mapping[int, Fraction]) -> Fraction:
+    """The same for Gaussian noise, by the sums of the squares at each level."""
+    unit, total = mechanism.units[coordinate], Fraction(0)
+    for level, square in squares.items():
+        law = mechanism.law(level, unit)
+        assert isinstance(law, DiscreteGaussian)
+        total += square * mechanism.refinement**2 / law.parameter
+    return total
+
+
 def _squares(values: Sequence[int | Fraction]) -> Fraction:
     """Their sum, by one division."""
     common = math.lcm(*{value.denominator for value in values})
@@ -80,21 +90,23 @@ def _check_hidden(moved: Sequence[tuple[Mechanism, Shift]], patterns: Sequence[P
 
 
 def _hides(process: Process, shift: Shift, pattern: Sequence[int]) -> bool:
-    for index, wanted in enumerate(pattern, 1):
-        try:
-            nodes, denominator = _nodes_at(process, index)
-        except InputError:
-            if wanted:
-                return False
-            continue  # a lag that reaches back before the first round
+    for wanted, (nodes, denominator) in zip(pattern, _nodes_until(process, len(pattern)), strict=True):
         if sum(weight * shift.get(node, 0) for node, weight in nodes) != wanted * denominator:
             return False
     return True
 
 
-@lru_cache(maxsize=256)
-def _nodes_at(process: Process, index: int) -> tuple[list[tuple[tuple[int, int], int]], int]:
-    """The nodes of a release with their weights, and the denominator of the weights."""
-    terms = process.at(index)
-    nodes = zip(terms.levels.tolist(), terms.indices.tolist(), strict=True)
-    return list(zip(nodes, terms.weights.tolist(), strict=True)), terms.denominator
+@lru_cache(maxsize=64)
+def _nodes_until(process: Process, last: int) -> list[tuple[list[tuple[tuple[int, int], int]], int]]:
+    """The nodes of each release with their weights, and the denominator of the weights; no nodes for a lag that reaches
+    back before the first round."""
+    found: list[tuple[list[tuple[tuple[int, int], int]], int]] = []
+    for index in range(1, last + 1):
+        try:
+            terms = process.at(index)
+        except InputError:
+            found.append(([], 1))
+            continue
+        nodes = zip(terms.levels.tolist(), terms.indices.tolist(), strict=True)
+        found.append((list(zip(nodes, terms.weights.tolist(), strict=True)), terms.denominator))
+    return found

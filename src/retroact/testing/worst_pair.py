@@ -19,13 +19,14 @@ from ..ledger.definition import Add, Delete, Point, trajectory
 from ..ledger.definition import Sequence as History
 from ..noise import AnyRounds, BySize, FewChanges, IndependentCopy, Mechanism, StampedBlocks
 from ..noise.faded import Faded
+from ..noise.least_move import least_squares
 from ..noise.process import Process, Shift, combined, difference
 from ..noise.rectangle import Rectangle
 from ..statistics.grant import View
 from ..statistics.restated import Lagged
 from ..stream import Specification
 from .definitions import Definition
-from .hiding import Pattern, cost_of, nodes_hiding
+from .hiding import Pattern, cost_of, cost_of_squares, nodes_hiding
 from .histories import Shape, neighbouring_pairs, values_of
 from .records import Record, records_of, rows_of
 from .shrink import both_written
@@ -58,6 +59,14 @@ class Moved(NamedTuple):
     @property
     def cost(self) -> Fraction:
         return cost_of(self.noise, self.coordinate, self.shift)
+
+
+class Piece(NamedTuple):
+    """A noise, how far its nodes move, and what that costs at a coordinate."""
+
+    noise: Mechanism
+    find_shift: Callable[[], Shift]
+    cost: Callable[[int], Fraction]
 
 
 @dataclass(frozen=True)
@@ -219,19 +228,17 @@ class Search:
             found[unit] = coordinate, found.get(unit, (0, 0))[1] + abs(amount) ** self._p
         return list(found.values())
 
-    def _counted_record(
-        self, record: Any, amounts: Amounts, parts: list[tuple[Mechanism, Shift]], start: int, end: int
-    ) -> Candidate:
+    def _counted_record(self, record: Any, amounts: Amounts, parts: list[Piece], start: int, end: int) -> Candidate:
         """The cost is that of the norm of the amounts, and is the same for all coordinates of one unit."""
         by_unit = self.by_unit(amounts)
-        costs = (size * cost_of(noise, at, shift) for at, size in by_unit for noise, shift in parts if shift)
+        costs = (size * part.cost(at) for at, size in by_unit for part in parts)
 
         def moved() -> list[Moved]:
             return [
-                Moved(coordinate, noise, {node: amount * value for node, value in shift.items()})
+                Moved(coordinate, part.noise, {node: amount * value for node, value in shift.items()})
                 for coordinate, amount in amounts
-                for noise, shift in parts
-                if shift
+                for part in parts
+                if (shift := part.find_shift())
             ]
 
         return Candidate(sum(costs, Fraction(0)), moved, lambda: [counted_pair(record, start, end)])
@@ -246,22 +253,30 @@ class Search:
         units = self.mechanism.units
         return sum((Fraction(abs(amount), units[coordinate]) ** self._p for coordinate, amount in amounts), Fraction(0))
 
-    def _interval_nodes(self, start: int, end: int) -> list[tuple[Mechanism, Shift]] | None:
+    def _interval_nodes(self, start: int, end: int) -> list[Piece] | None:
         """The nodes that hide a record counted in the releases start < r <= end; None where that is not promised."""
         mechanism, process = self.mechanism, self.mechanism.process
         if isinstance(mechanism, Lagged):
             stamp = (start + 1) * self._every
             if mechanism.shared and isinstance(mechanism.parts[0].process, Rectangle):
-                return [(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))]
+                return [_piece(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))]
             views = zip(mechanism.parts, self.spec.bounds[self.name].views, strict=True)
             seen = [(part, *_counted(view, self._every, start, end, stamp)) for part, view in views]
-            return [(part, self._interval(part.process, s, e)) for part, s, e in seen if s < e]
+            return [self._interval_piece(part, s, e) for part, s, e in seen if s < e]
         if isinstance(bare_process(process), BY_PATTERN):
             try:
-                return [(mechanism, process.shift_hiding([0] * start + [1] * (end - start)))]
+                return [_piece(mechanism, process.shift_hiding([0] * start + [1] * (end - start)))]
             except InputError:
                 return None
-        return [(mechanism, self._interval(process, start, end))]
+        return [self._interval_piece(mechanism, start, end)]
+
+    def _interval_piece(self, noise: Mechanism, start: int, end: int) -> Piece:
+        process, last = noise.process, self._last
+        if isinstance(process, Faded):  # any change moves all of its nodes
+            pattern = [0] * start + [1] * (end - start) + [0] * (last - end)
+            squares = least_squares(process, last, start, end)
+            return Piece(noise, lambda: process.shift_hiding(pattern), lambda at: cost_of_squares(noise, at, squares))
+        return _piece(noise, self._interval(process, start, end))
 
     def _interval(self, process: Process, start: int, end: int) -> Shift:
         """Shifts are kept, since every end belongs to many intervals: by the object, which costs less to look up than
@@ -291,6 +306,10 @@ class Search:
 
 def counted_pair(record: Any, start: int, end: int) -> str:
     return f"one record {record} that is counted in releases {start + 1:,} to {end:,}, or none"
+
+
+def _piece(noise: Mechanism, shift: Shift) -> Piece:
+    return Piece(noise, lambda: shift, lambda at: cost_of(noise, at, shift))
 
 
 def _intervals(last: int, live: int | None, random: Random) -> list[tuple[int, int]]:
