@@ -30,7 +30,7 @@ def of_round(changes: RoundChanges, round: int) -> Counter:
     return moved(changes.rows.take(where), changes.weights[where])
 
 
-@pytest.mark.parametrize("examples", [40, in_full(2000)])
+@pytest.mark.parametrize("examples", [20, in_full(2000)])
 @pytest.mark.parametrize("world", WORLDS)
 def test_as_one_after_the_other(world: str, examples: int) -> None:
     @settings(max_examples=examples, deadline=None)

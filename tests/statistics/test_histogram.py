@@ -64,7 +64,6 @@ THRESHOLDED = {
     "adaptive": ra.Histogram("page", adaptive=True, most_bins=1000),
     "mapped": ra.Histogram("page").map(lambda bins: bins.top(2), name="top 2"),
 }
-NO_HORIZON = {"texts", "sums", "window"}
 GENERIC = {"twin", "state round trip", "sensitivity", "noise law", "oblivious noise", "bounded state"}
 
 
@@ -72,14 +71,19 @@ GENERIC = {"twin", "state round trip", "sensitivity", "noise law", "oblivious no
 
 
 # What is not the histogram's own is checked of other statistics too: here in the slow tier.
-@pytest.mark.parametrize(
-    "name", [in_full(name) if name in ("where", "every", "tree", "mapped") else name for name in THRESHOLDED]
-)
-def test_every_histogram_passes_every_check(name, seen):
+COMMON = ("where", "every", "tree", "mapped")
+CASES = [
+    *(in_full(name, 8) if name in COMMON else (name, 8) for name in THRESHOLDED),
+    *(("texts", None), in_full("sums", None), in_full("window", None)),
+]
+
+
+@pytest.mark.parametrize(("name", "horizon"), CASES)
+def test_every_histogram_passes_every_check(name, horizon, seen):
     """With a budget so large that bins with a few records are shown: otherwise there would be nothing to compare."""
     ran = check_statistic(
         THRESHOLDED[name], SCHEMA, epsilon=LARGE["epsilon"], deltas=(LARGE["delta"],), pairs=12, draws=1000,
-        horizons=(8, None) if name in NO_HORIZON else (8,),
+        horizons=(horizon,),
     )  # fmt: skip
     assert set(ran) >= GENERIC
     few = {shown: sum(n for (s, records), n in seen.items() if s == shown and records <= 3) for shown in (True, False)}

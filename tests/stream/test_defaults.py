@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from support.tiers import in_turns
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -16,8 +18,7 @@ def defaults():
     return program
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("horizon", [1, 2, 3, 7, 12, 52, 365, 1023, 1024, 65_536])
+@pytest.mark.parametrize(("horizon", "delta"), in_turns([1, 2, 3, 7, 12, 52, 365, 1023, 1024, 65_536], (0.0, 1e-6)))
 def test_nothing_that_can_be_selected_is_better_by_three_percent(defaults, horizon, delta):
     for name, statistic in defaults.STATISTICS.items():
         if delta or name != "undeclared bins":

@@ -1,4 +1,4 @@
-"""Files with one byte changed, played by a process: `python -m support.corruptions FOLDER KIND FIRST COUNT SEED`.
+"""Files with one byte changed, played by a process: `python -m support.corruptions FOLDER KINDS FIRST COUNT SEED`.
 
 Every corruption goes through the program, whose exit code must be 0 or 2, and through `play`, which must take no text
 that the corrupted file does not hold. The process prints each number before it begins, so that whoever started it knows
@@ -162,4 +162,6 @@ def run(folder: Path, kind: str, first: int, count: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:6]))
+    for kind in sys.argv[2].split(","):
+        print(kind)
+        run(Path(sys.argv[1]), kind, *map(int, sys.argv[3:6]))
