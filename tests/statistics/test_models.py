@@ -20,6 +20,7 @@ from retroact.testing.published import check_published
 from support.exact_models import ExactSums, exact_answer
 from support.in_bound import Planted
 from support.sports import COLUMNS, GAUSSIAN, MODELS, PURE, SCHEMA, people, released
+from support.tiers import in_turns
 
 
 @pytest.mark.parametrize("which", MODELS)
@@ -235,8 +236,7 @@ def numbers(value):
     return [value]
 
 
-@pytest.mark.parametrize("which", ["covariance", "correlation", "pca"])
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize(("which", "epsilon"), in_turns(["covariance", "correlation", "pca"], [1.0, 4.0]))
 def test_the_error_covers_the_model_of_the_exact_sums(which, epsilon):
     """Of all numbers of 60 models, under as many keys, 95 % intervals hold the same model without noise."""
     statistic, columns = MODELS[which], people(8000)

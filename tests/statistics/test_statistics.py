@@ -5,7 +5,7 @@ import pytest
 
 import retroact as ra
 from retroact.statistics import Contributions, Statistic
-from support.tiers import in_turns
+from support.tiers import in_full, in_turns
 
 SCHEMA = {
     "country": ra.Category(["DE", "FR", "US"]),
@@ -221,12 +221,13 @@ def test_windows_have_less_noise_than_long_horizons():
     assert plan["week"].standard_deviation < 0.6 * plan["all"].standard_deviation
 
 
-def test_plan_predicts_what_is_measured():
+@pytest.mark.parametrize("keys", [150, in_full(300)])
+def test_plan_predicts_what_is_measured(keys):
     spec = ra.Specification(SCHEMA, {"s": ra.Sum("amount")}, epsilon=1.0, horizon=100)
     expected = ra.plan(spec)["s"]
     worst = int(np.argmax(spec.processes["s"].variances(np.arange(1, 101), 1))) + 1
     errors = []
-    for seed in range(300):
+    for seed in range(keys):
         stream = ra.Stream.from_specification(spec, key=ra.Key.for_testing(seed))
         for _ in range(worst):
             last = stream.close_round()["s"]

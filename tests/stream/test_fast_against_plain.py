@@ -16,7 +16,7 @@ import retroact as ra
 from retroact.errors import InputError
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, Point, Update, trajectory
 from support.ledger_histories import contents
-from support.tiers import repeated
+from support.tiers import in_turns, repeated
 from support.totals import arrays
 
 SCHEMA = {"name": ra.Text(missing="skip"), "n": ra.Integer(0, 20, missing="skip"), "kind": ra.Category(["x", "y"])}
@@ -179,11 +179,10 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "durable"), in_turns(FORMS, [False, True]))
 @pytest.mark.parametrize(
     ("fault", "message"), [({"n": 21}, "n, row 322"), ({"kind": "z"}, "kind, row 322"), ({"key": None}, "id")]
 )
-@pytest.mark.parametrize("durable", [False, True])
 def test_one_bad_value_refuses_a_large_batch(tmp_path, form, fault, message, durable) -> None:
     require_refused(tmp_path, FORMS[form](large(**fault)), message, durable)
 
