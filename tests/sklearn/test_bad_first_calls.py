@@ -64,6 +64,14 @@ def test_no_store_is_made(tmp_path, call, bad):
     model.close()
 
 
+def test_no_stream_is_made_under_a_key_that_is_used(tmp_path):
+    key = ra.Key.generate()
+    ridge(key=key).fit(X, Y)
+    with pytest.raises(ra.KeyReusedError):
+        ridge(store=tmp_path / "fares", key=key).fit(X, Y, ids=NAMES)
+    ridge(store=tmp_path / "fares", key=ra.Key.generate()).fit(X, Y, ids=NAMES).close()
+
+
 def test_a_store_is_closed_again_after_a_bad_call(tmp_path):
     options = {"store": tmp_path / "fares", "key": None}
     ridge(**options).fit(X, Y, ids=NAMES).close()

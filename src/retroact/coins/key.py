@@ -51,14 +51,16 @@ class Key:
         integer(seed, "seed")
         return cls(hashlib.blake2b(f"testing:{seed}".encode(), digest_size=SIZE).digest(), testing=True)
 
-    def claim(self, where: str | None = None) -> None:
-        """Mark this key as the key of a stream; the second time raises, unless it is the same place of a store."""
+    def claim(self, where: str | None = None, *, only_try: bool = False) -> None:
+        """Mark this key as the key of a stream, unless this is only tried; the second time raises, unless it is the
+        same place of a store."""
         if self.testing:
             return
         mark = hashlib.blake2b(self._secret, digest_size=16, person=b"retroact-claim").digest()
         with _lock:
             known = mark in _claimed and (where is None or _claimed[mark] != where)
-            _claimed.setdefault(mark, where)
+            if not only_try:
+                _claimed.setdefault(mark, where)
         if known:
             raise KeyReusedError(
                 "this key already drives a stream; the same noise on two data sets would reveal their difference. "

@@ -122,6 +122,8 @@ def open_stream(
             if spec.horizon is not None and after > spec.horizon + store.number("origin"):
                 raise InputError(f"expected a round up to the horizon, {spec.horizon:,}, got {after:,}", place="after")
             mark = Mark(name, after, store.note("salt") or "", lost="" if now.owed is None else now.owed.lost)
+        if new is not None:
+            own.claim(store.identity, only_try=True)
         # From here on the store is written, and a crash is recovered from.
         store.upgrade(*locked_by)
         if mark is None:
