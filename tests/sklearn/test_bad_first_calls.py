@@ -178,10 +178,11 @@ def test_levels_may_be_numbers(levels):
 
 
 @pytest.mark.parametrize("others", [{"a": X[:, 0]}, {"a": np.arange(COUNT) % 11}, {}])
-def test_levels_may_be_true_and_false(others):
+@pytest.mark.parametrize("levels", [[False, True], ["False", "True"]])
+def test_levels_may_be_true_and_false(others, levels):
     frame = pd.DataFrame({**others, "late": X[:, 1] > 5})
     model = RetroactiveCategoricalNB(
-        classes={True, False}, bounds=(0, 10), categories={"late": [False, True]}, epsilon=50.0, key=1
+        classes={True, False}, bounds=(0, 10), categories={"late": levels}, epsilon=50.0, key=1
     ).fit(frame, X[:, 1] > 5)
     assert model.score(frame, X[:, 1] > 5) > 0.95
     assert list(model.model_.probabilities["late"]) == ["False", "True"]

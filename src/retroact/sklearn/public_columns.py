@@ -137,10 +137,14 @@ def _levels(categories: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
 
 
 def _texts_of(levels: list[Any]) -> dict[Any, str]:
-    """The text of each declared level: 1, 1.0 and True are one level, since arrays turn one into another."""
+    """The text of each declared level: 1, 1.0 and True are one level, since arrays turn one into another; so is the
+    text True, unless the text 1 is another."""
     found = {level: str(level) for level in levels}
     if len(found) < len(levels):
         raise InputError(f"expected different levels, got {levels!r}", place="categories")
+    for truth in (True, False):
+        if str(truth) in found and str(int(truth)) not in found:
+            found.setdefault(truth, str(truth))
     return found
 
 
