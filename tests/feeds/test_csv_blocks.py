@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -213,3 +215,60 @@ def test_small_blocks_and_their_rows_say_the_same(
     file: tuple[bytes, Options, Schema], size: int, follow: bool, holds: bool
 ) -> None:
     both(*file, size=size, follow=follow, holds=holds)
+
+
+PLAIN = [b"7,a", b'7,"a;b,c"', b'"7",""', b"\r\n7,a\r\n\r\n", b"\n\n7,a\n", "7,長い".encode(), b"7, a", b"7,'a'"]
+NOT_PLAIN = [
+    b'7,"a""b"',
+    b'7,"a\nb"',
+    b'7,a"b"',
+    b'7, "a"',
+    b'7,"a" ',
+    b"7,a\rb",
+    b"7,a\0",
+    b"7",
+    b"7,a,",
+    b'7,"a',
+    b"7,a\n7",
+]
+
+
+@pytest.mark.parametrize("content", PLAIN)
+def test_plain_rows_are_read_by_columns(content: bytes) -> None:
+    rows = PlainRows.of(content, ",", 2)
+    assert rows is not None
+    lines = list(csv.reader(io.StringIO(content.decode(), newline=""), strict=True))
+    assert [list(row) for row in zip(rows.column(0), rows.column(1), strict=True)] == [row for row in lines if row]
+    assert rows.lines.tolist() == [line for line, row in enumerate(lines) if row]
+    assert rows.line_count == len(lines)
+
+
+@pytest.mark.parametrize("content", NOT_PLAIN)
+def test_other_rows_are_left_to_the_reader(content: bytes) -> None:
+    assert PlainRows.of(content, ",", 2) is None
+    assert PlainRows.of(b"7,a\n" * 3 + content + b"\n7,a\n", ",", 2) is None
+
+
+def test_cells_of_any_length_are_read_by_the_reader_or_like_it() -> None:
+    limit = csv.field_size_limit()
+    assert PlainRows.of(b"7," + b"x" * (limit - 9) + b"\n", ",", 2) is not None
+    assert PlainRows.of(b"7,a\n7," + b"x" * (limit + 1) + b"\n", ",", 2) is None
+    wide = b",".join([b"12345678"] * (limit // 8))
+    assert PlainRows.of(wide, ",", limit // 8) is not None
+    schema, options = Schema({"note": ra.Text()}), Options(Columns.from_spec({"ignore": True}))
+    for size in (limit - 9, limit, limit + 1):
+        both(b"other,note\n7," + b"x" * size + b"\n7,a\n", options, schema)
+
+
+def test_a_quick_block_comes_after_a_slow_one_only_where_a_row_begins() -> None:
+    """What stands inside quotes looks like rows."""
+    inside = b"7,a\n" * 200
+    content = b'n,note\n1,b\n2,"' + inside + b'"\n' + b"3,c\n" * 200
+    schema, options = Schema({"n": ra.Integer(0, 9), "note": ra.Text()}), Options(Columns.from_spec({}))
+    both(content, options, schema, size=64)
+    with (
+        blocks_of(64, plain=True),
+        mock.patch.object(CsvFile, "_encoded", autospec=True, side_effect=CsvFile._encoded) as quick,
+    ):
+        assert outcome(content, options, schema)[-1] is not None
+    assert 0 < sum(len(call.args[1]) for call in quick.call_args_list) < 202

@@ -41,8 +41,12 @@ def decimals(texts: PackedTexts) -> tuple[I64, I64, Mask]:
     odd = [_are_no_digits(word) for word in words]
     places = np.zeros(count, np.int64)
     if any(some.any() for some in odd):
-        places, pointed = _without_points(words)
-        sizes = sizes - pointed
+        fixed = _without_fixed_points(words[0]) if len(words) == 1 else None
+        if fixed is not None:
+            words, places, sizes = [fixed[0]], np.full(count, fixed[1]), sizes - 1
+        else:
+            places, pointed = _without_points(words)
+            sizes = sizes - pointed
         clear &= sizes > 0
         odd = [_are_no_digits(word) for word in words]
     clear &= sizes <= DIGITS
@@ -56,6 +60,21 @@ def decimals(texts: PackedTexts) -> tuple[I64, I64, Mask]:
 
 def _are_no_digits(word: U64) -> U64:
     return (word | word + _ABOVE) & _TOPS
+
+
+def _without_fixed_points(word: U64) -> tuple[U64, int] | None:
+    """The same if each text has its last point at one place of its only word; and after it nothing, if that is all
+    zeros, as when whole numbers were written as floats."""
+    first = int(word[0]).to_bytes(8, "little")
+    place = first.rfind(b"\x1e")
+    if place < 0 or ((word >> np.uint64(8 * place) & np.uint64(255)) != np.uint64(0x1E)).any():
+        return None
+    whole = word & MASKS[place]
+    after = word & ~MASKS[place + 1]
+    if not after.any():
+        # two steps, since a shift by all bits is none
+        return whole << np.uint64(8 * (7 - place)) << np.uint64(8), 0
+    return after | whole << np.uint64(8), 7 - place
 
 
 def _without_points(words: list[U64]) -> tuple[I64, Mask]:

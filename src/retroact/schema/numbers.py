@@ -132,7 +132,7 @@ class Bounded(Field):
 
     def encode_texts(self, texts: PackedTexts) -> I64 | None:
         units, places, clear = decimals(texts)
-        places = np.where(clear, places, 0)
+        places = places if clear.all() else np.where(clear, places, 0)
         scale = int(places.max(initial=0))
         if scale and (places != scale).any():
             factor = _POWERS[scale - places]
@@ -142,8 +142,9 @@ class Bounded(Field):
         if found is None:
             return None
         nearest, sure = found
-        left = np.flatnonzero(~(clear & sure))
-        if left.size:
+        sure = sure & clear
+        if not sure.all():
+            left = np.flatnonzero(~sure)
             nearest[left] = [saturated(self._nearest(text, "")) for text in texts.take(left).strings()]
         return self._inside(nearest)
 

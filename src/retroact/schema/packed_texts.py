@@ -53,6 +53,7 @@ class PackedTexts(Packed):
 
     def take(self, rows: Any) -> Self:
         present = None if self.present is None else self.present[rows]
+        present = None if present is None or present.all() else present
         return type(self)(self.data, self.starts[rows], self.sizes[rows], present)
 
     def where(self, present: Mask) -> Self:
@@ -127,7 +128,11 @@ class PackedTexts(Packed):
     def word(self, place: int) -> U64:
         """Eight bytes of each text, from this place on: the first is the lowest, zeros follow the last."""
         windows = np.ndarray((len(self.data) - 7,), "<u8", buffer=self.data, strides=(1,))
-        return windows[self.starts + place] & MASKS[np.clip(self.sizes - place, 0, 8)]
+        kept = np.clip(self.sizes - place, 0, 8) if place else np.minimum(self.sizes, 8)
+        # texts of one length are common
+        alike = bool((kept == kept[:1]).all())
+        masks: U64 = MASKS[kept[:1] if alike else kept]
+        return windows[self.starts + place] & masks
 
     def coded(self) -> Coded | None:
         """The same as a dictionary column; None if that does not pay. Words are compared in full: which hashes meet
@@ -162,13 +167,12 @@ class PackedTexts(Packed):
         encoded = field.encode_texts(whole)
         if encoded is not None:
             return field.scattered(encoded, self.there())
-        coded = self.coded()
-        if coded is not None:
-            return coded.encoded_by(field)
-        if not field.interned:
+        coded = whole.coded()
+        if coded is None and len(whole) and not field.interned:
             return None
-        cells = np.fromiter(whole.strings(), object, len(whole))
-        return field.scattered(field.encode_cells(cells), self.there())
+        words = whole.strings() if coded is None else coded.words
+        encoded = field.encode_cells(np.fromiter(words, object, len(words)))
+        return field.scattered(encoded if coded is None else encoded[coded.codes], self.there())
 
 
 def _first_alike(keys: Sequence[NDArray[Any]], mark: U64, most: int) -> I64 | None:

@@ -42,28 +42,29 @@ class PlainRows:
         if not content.endswith(b"\n"):
             content += b"\n"
         data = padded(content)
-        letters = data[PAD:-PAD]
-        line_ends = letters == _END
-        cuts = np.flatnonzero(line_ends | (letters == ord(delimiter)))
+        line_ends = data == _END
+        between = data == ord(delimiter)
+        between |= line_ends
+        cuts = np.flatnonzero(between)
         quoted = b'"' in content
         if quoted:
-            quotes = np.flatnonzero(letters == _QUOTE)
-            if not _around_cells(letters, quotes, ord(delimiter)):
+            quotes = np.flatnonzero(data == _QUOTE)
+            if not _around_cells(data, quotes, ord(delimiter)):
                 return None
             cuts = cuts[np.searchsorted(quotes, cuts) & 1 == 0]
         ends = cuts[width - 1 :: width]
-        if len(ends) != np.count_nonzero(line_ends) or (letters[ends] != _END).any():
+        if len(ends) != np.count_nonzero(line_ends) or (data[ends] != _END).any():
             ends = np.flatnonzero(line_ends)
-        starts = np.concatenate([[0], ends[:-1] + 1])
-        line_count, last = len(ends), ends - (letters[ends - 1] == _RETURN)
+        starts = np.concatenate([[PAD], ends[:-1] + 1])
+        line_count, last = len(ends), ends - (data[ends - 1] == _RETURN)
         lines = np.flatnonzero(last > starts)
         if len(lines) < line_count:
             cuts = cuts[~np.isin(cuts, ends[last <= starts])]
             starts, last, ends = starts[lines], last[lines], ends[lines]
-        # a line end inside quotes is among the ends, but not among the cuts
+        # a line end inside quotes is among these ends, but not among the cuts
         if len(cuts) != len(lines) * width or (cuts[width - 1 :: width] != ends).any():
             return None
-        if int((last - starts).max(initial=0)) > csv.field_size_limit() < int(np.diff(cuts, prepend=0).max()):
+        if int((last - starts).max(initial=0)) > csv.field_size_limit() < int(np.diff(cuts, prepend=PAD).max()):
             return None
         bounds = np.ascontiguousarray(cuts.reshape(-1, width).T)
         bounds[-1] = last
@@ -78,21 +79,21 @@ class PlainRows:
         return batch.take(slice(left, None)) if left else batch
 
     def column(self, place: int) -> PackedTexts:
-        starts = (self._bounds[place - 1] + 1 if place else self._starts) + PAD
-        sizes = self._bounds[place] + PAD - starts
+        starts = self._bounds[place - 1] + 1 if place else self._starts
+        sizes = self._bounds[place] - starts
         if self._quoted:
             inside = self._data[starts] == _QUOTE
             starts, sizes = starts + inside, sizes - 2 * inside
         return PackedTexts(self._data, starts, sizes)
 
 
-def _around_cells(letters: NDArray[np.uint8], quotes: I64, delimiter: int) -> bool:
+def _around_cells(data: NDArray[np.uint8], quotes: I64, delimiter: int) -> bool:
     """Whether quotes come in pairs around whole cells, and so there are none inside."""
     if len(quotes) % 2:
         return False
     opens, closes = quotes[::2], quotes[1::2]
-    before = np.where(opens == 0, _END, letters[opens - 1])
-    return _outside(before, delimiter) and _outside(letters[closes + 1], delimiter, _RETURN)
+    before = np.where(opens == PAD, _END, data[opens - 1])
+    return _outside(before, delimiter) and _outside(data[closes + 1], delimiter, _RETURN)
 
 
 def _outside(letters: NDArray[np.uint8], *more: int) -> bool:

@@ -136,6 +136,8 @@ def _without(missing: Set[str], reader: RoleReader) -> RoleReader:
 
 def without(texts: PackedTexts, words: Set[str]) -> PackedTexts:
     """Packed texts; those that are among the words are missing."""
+    if not words:
+        return texts
     gone = np.zeros(len(texts), np.bool_)
     for word in words:
         gone |= texts.equal(word.encode())

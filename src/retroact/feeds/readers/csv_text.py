@@ -9,7 +9,8 @@ from ...errors import InputError
 from ..refusals import Refusals
 from ..source import Source, line_ends, not_utf8
 
-LARGE = 1 << 20
+LARGE = 5 << 18
+"""Bytes in a block: enough for words to repeat, and few enough for the cache."""
 DELIMITERS = (",", ";", "\t", "|")
 
 
