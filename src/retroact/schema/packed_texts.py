@@ -168,8 +168,6 @@ class PackedTexts(Packed):
         if encoded is not None:
             return field.scattered(encoded, self.there())
         coded = whole.coded()
-        if coded is None and len(whole) and not field.interned:
-            return None
         words = whole.strings() if coded is None else coded.words
         encoded = field.encode_cells(np.fromiter(words, object, len(words)))
         return field.scattered(encoded if coded is None else encoded[coded.codes], self.there())

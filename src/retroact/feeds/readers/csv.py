@@ -21,7 +21,7 @@ from ..row_reader import RowReader
 from ..source import LONGEST_LINE, Source
 from .csv_blocks import PlainRows
 from .csv_cells import cell_readers, encoded, only_adds, role_readers
-from .csv_text import delimiter_of, valid_blocks
+from .csv_text import delimiter_of, is_open, valid_blocks
 
 ROWS = 4096
 Quick = Callable[[Batch], Any]
@@ -58,10 +58,7 @@ class CsvFile(RowReader):
 
     def __iter__(self) -> Iterator[Changes]:
         for found in self._found(self._encoded):
-            if isinstance(found, Batch):
-                yield from self.read(found)
-            else:
-                yield found
+            yield from self.read(found) if isinstance(found, Batch) else [found]
 
     def _found(self, quick: Quick) -> Iterator[Any]:
         """Batches of rows, and what ``quick`` makes of plain ones; no changes at the present end of a followed
@@ -79,7 +76,7 @@ class CsvFile(RowReader):
 
     def _refused(self, error: csv.Error | InputError, line: int) -> InputError:
         if isinstance(error, csv.Error):
-            error = OPEN_QUOTE if _is_open(error) else InputError(f"expected CSV, got {error}")
+            error = OPEN_QUOTE if is_open(error) else InputError(f"expected CSV, got {error}")
         return self.source.refused(error, line)
 
     def _batch(self, lines: list[int], cells: list[str]) -> Batch:
@@ -93,10 +90,9 @@ class CsvFile(RowReader):
 
     def _plain(self, content: bytes) -> list[Any] | None:
         """What the quick way makes of a block; None if its rows are to be read one by one."""
-        if self.heading is None or self._quick is None or not content:
-            return None
-        rows = PlainRows.of(content, self.delimiter or ",", len(self._names))
-        if rows is None:
+        known = self.heading is not None and self._quick is not None and content
+        rows = PlainRows.of(content, self.delimiter or ",", len(self._names)) if known else None
+        if rows is None or self._quick is None:
             return None
         batch = rows.batch(self._names, self._needed, self._line, self.begin_after)
         found = [self._quick(batch)] if len(batch) else []
@@ -191,7 +187,7 @@ class CsvFile(RowReader):
             except InputError as error:
                 wrong = error
             except csv.Error as error:
-                if not _is_open(error) or len(pending) > LONGEST_LINE:
+                if not is_open(error) or len(pending) > LONGEST_LINE:
                     raise
                 # inside a quoted cell, whose end is still to come
                 self._line, self.heading = start, known
@@ -245,7 +241,7 @@ class CsvFile(RowReader):
         if lines:
             # rows before the error are good, and may end rounds
             yield self._batch(lines, cells)
-        if isinstance(wrong, csv.Error) and self.source.holds and not self.source.follow and _is_open(wrong):
+        if isinstance(wrong, csv.Error) and self.source.holds and not self.source.follow and is_open(wrong):
             self._open_quote = True
         elif wrong is not None:
             raise wrong
@@ -270,8 +266,3 @@ class CsvFile(RowReader):
             wrong = InputError(expected=expected, found=show(header), place="--delimiter", hint=hint)
             raise self.source.refused(wrong, 1)
         return named or found
-
-
-def _is_open(error: csv.Error) -> bool:
-    """Whether the text ended inside a quoted cell."""
-    return "unexpected end" in str(error)

@@ -67,6 +67,11 @@ def _moments(cells: ColumnValues, column: str) -> ColumnValues:
     found = _numerals(cells)
     if found is not None:
         return found
+    if isinstance(cells.values, PackedTexts):
+        dates = _blank(cells, column)
+        texts = cells.values.take(dates.there())
+        if ((texts.sizes >= 10) & (texts.data[texts.starts + 4] == ord("-"))).all():
+            return dates
     return ColumnValues.of([number_in(cell) if cell else None for cell in cells.values.tolist()])
 
 

@@ -68,3 +68,8 @@ def delimiter_of(header: str, known: Collection[str]) -> str:
         return len({*known} & {*names}), len(names)
 
     return max(DELIMITERS, key=columns)
+
+
+def is_open(error: csv.Error) -> bool:
+    """Whether the text ended inside a quoted cell."""
+    return "unexpected end" in str(error)
