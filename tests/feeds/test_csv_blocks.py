@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds.batch import Changes, has_record
+from retroact.feeds.encoded_cells import EncodedCells
 from retroact.feeds.options import Options
 from retroact.feeds.readers.csv import CsvFile
 from retroact.feeds.readers.csv_blocks import PlainRows
@@ -272,3 +273,34 @@ def test_a_quick_block_comes_after_a_slow_one_only_where_a_row_begins() -> None:
     ):
         assert outcome(content, options, schema)[-1] is not None
     assert 0 < sum(len(call.args[1]) for call in quick.call_args_list) < 202
+
+
+@pytest.mark.parametrize("role", ["stamp", "round", "lsn", "ts"])
+@pytest.mark.parametrize(
+    "cell", ["1", "-1", "-0", "1.", ".1", "1.0", "+1", "007", "9" * 19, "9" * 20, "", "NA", "2020-1"]
+)
+def test_whole_numbers_of_rows(role: str, cell: str) -> None:
+    columns: dict[str, Any] = {"na_values": ["NA"], "stamp": "stamp"}
+    columns |= {"lsn": {"position": "lsn"}, "ts": {"time": "ts"}}.get(role, {role: {"column": role, "optional": True}})
+    cut = Rounds(grid=Grid(0, 3600, 3600 * 500_000)) if role == "ts" else Rounds(close_by="lines")
+    names = ["n", *dict.fromkeys(["stamp", role])]
+    rows = [",".join({"n": "7", "stamp": "1", role: text}[name] for name in names) for text in ("3", cell)]
+    content = "\n".join([",".join(names), *rows]).encode()
+    both(content, Options(Columns.from_spec(columns), cut), Schema({"n": ra.Integer(0, 9)}))
+
+
+def test_rows_without_records_need_no_values() -> None:
+    content = b"op,id,subject,n\nadd,o-1,u1,7\ndelete,o-1,,x\nerase,,u1,\nadd,o-2,u2,8\n"
+    schema, options = Schema({"n": ra.Integer(0, 9)}), Options()
+    both(content, options, schema)
+    source = Source("f.csv", "CSV", io.BytesIO(content))
+    (changes,) = CsvFile(source, schema, options)
+    cells = changes.fields["n"].values
+    assert isinstance(cells, EncodedCells)
+    assert cells.encoded.tolist() == [7, 0, 0, 8]
+
+
+def test_what_is_skipped_is_counted_once() -> None:
+    content = b"diff,n\n0,1\n1,2\n0,3\n1,x\n"
+    columns = Columns.from_spec({"op": "diff"})
+    both(content, Options(columns, refusals=Refusals()), Schema({"n": ra.Integer(0, 9)}))
