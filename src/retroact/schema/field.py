@@ -86,6 +86,9 @@ class Field(Parameters, ABC):
             if quick is not None:
                 return quick
             values = values.values()
+        quick = encoded_objects(self, values)
+        if quick is not None:
+            return quick
         try:
             return self._encode_all(self._one_cell_a_row(as_cells(values, place), place), place)
         except InputError as error:
@@ -97,9 +100,6 @@ class Field(Parameters, ABC):
         return hint_for(error)
 
     def _encode_all(self, cells: NDArray[Any], place: str) -> EncodedColumn:
-        quick = encoded_objects(self, cells) if cells.dtype == object else None
-        if quick is not None:
-            return quick
         missing = self._absent(cells) if self.missing == "skip" else None
         if missing is None or not missing.any():
             return self._encode_cells(cells, lambda index: Place(place, index + 1)), None
