@@ -1,6 +1,6 @@
 """What is published, number by number: exact totals with the noise of their names added, and nothing else.
 
-The tests from inside look at totals and laws; this one ties them to what is really published (`testing.releases`). And
+The tests from inside look at totals and laws; this one ties them to what is really published (`testing.running`). And
 the parts of the budget are added up anew.
 """
 
@@ -17,7 +17,7 @@ from ..stream import Specification
 from ..testing import StreamAlgorithm, history, in_memory
 from ..testing.check import Check, Finding
 from ..testing.histories import crowded
-from ..testing.releases import ExactReleases, Publisher
+from ..testing.running import ExactReleases, Publisher
 from ..testing.seeds import Seeds
 from .result import Result, decimal, idle_inside, report
 from .target import Target

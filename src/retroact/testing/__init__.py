@@ -21,8 +21,8 @@ from .law import check_law
 from .noise_law import check_noise_law, conformance
 from .passes import check_passes
 from .published import check_published
-from .releases import check_oblivious
 from .residuals import check_residuals
+from .running import check_oblivious
 from .sampling import check_sample
 from .seeds import Seeds
 from .sensitivity import check_sensitivity

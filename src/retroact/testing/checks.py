@@ -28,8 +28,8 @@ from .law import check_law
 from .noise_law import check_noise_law
 from .passes import check_passes
 from .published import Scene, check_published
-from .releases import check_oblivious
 from .residuals import check_residuals, enough_keys
+from .running import check_oblivious
 from .sampling import check_sample
 from .sensitivity import check_sensitivity
 from .twin import KEYS, check_no_op_deletions, check_order, check_replay, check_twin
