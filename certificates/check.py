@@ -51,7 +51,11 @@ def faults(constants, found):
             {"squared": constants["WINDOWS"][m]} if window else dict(zip(PARTS, constants["ROWS"][m], strict=True))
         )
         for part, number in shipped.items():
-            values = {program: row[program][part] for program in PROGRAMS if part in row.get(program, {})}
+            ran = [program for program in PROGRAMS if program in row]
+            values = {program: row[program][part] for program in ran if part in row[program]}
+            out += [f"{name}: {part} was not computed by {program}" for program in ran if program not in values]
+            if not values:
+                continue
             most = max(values.values())
             if Fraction(number) < Fraction(most) + Fraction(MARGIN):
                 out.append(f"{name}: {part} is shipped as {number}, which is not {MARGIN} above {most:.7f}")

@@ -11,9 +11,9 @@ the innovation that the pattern v causes, then
 
 For the rounds s < q <= e the sum up to e is carried along with the mean of the state, for all s at once; after e, where
 v = 0, the rest is a quadratic form of that mean, which a recursion from the last round backwards gives for every e. So
-every interval is looked at. The sums are floating point without a bound for rounding: this program confirms the strict
-bound of the other one, by other means. In a window, the rounds of the endless process are cut to some of them, which
-can only make the result smaller.
+every interval is looked at. For v = 1 without an end another recursion backwards gives the whole. The sums are floating
+point without a bound for rounding: this program confirms the strict bound of the other one, by other means. In a
+window, the rounds of the endless process are cut to some of them, which can only make the result smaller.
 """
 
 from __future__ import annotations
@@ -93,6 +93,23 @@ class Noise:
                 form[left] = form[:, left] = 0
         return out[::-1]
 
+    def without_end(self, filtered):
+        """For each round: what v = 1 from it on costs. Backwards too: a form of the mean of the state and of the 1."""
+        nodes = len(self.own)
+        form, out = np.zeros((nodes + 1, nodes + 1)), []
+        for new, seen, gain, F in reversed(filtered):
+            moved = np.eye(nodes + 1)
+            moved[:nodes, :nodes] -= np.outer(gain, seen)
+            moved[:nodes, nodes] = gain
+            innovation = np.append(-seen, 1.0)
+            form = moved.T @ form @ moved + np.outer(innovation, innovation) / F
+            out.append(float(form[nodes, nodes]))  # before it the mean is 0
+            for left in new:
+                form[left + 1], form[:, left + 1] = form[left], form[:, left]
+                form[left + 1, left + 1] = form[left, left]
+                form[left] = form[:, left] = 0
+        return out[::-1]
+
 
 def certificate(m, window=False):
     """The largest of all intervals, of those that never end, and the worst interval (s, e): the rounds s < q <= e."""
@@ -101,7 +118,7 @@ def certificate(m, window=False):
     filtered = noise.filtered(first, last)
     rest = noise.rest(filtered)
     begin, end = (PERIODS * length // 2, PERIODS * length // 2 + max(1, length // 2)) if window else (first, last + 1)
-    best, where, never_ends = 0.0, (0, 0), 0.0
+    best, where = 0.0, (0, 0)
     for start in range(begin, end, TOGETHER):
         starts = min(TOGETHER, end - start)
         mean, cost = np.zeros((len(noise.own), starts)), np.zeros(starts)
@@ -118,8 +135,6 @@ def certificate(m, window=False):
             total = cost[:active] + (mean[:, :active] * (rest[q - first] @ mean[:, :active])).sum(axis=0)
             if window:  # the starts that are at most a window ago
                 total = total[max(0, q - length + 1 - start) :]
-            elif q == last:
-                never_ends = max(never_ends, float(total.max()))
             at = int(total.argmax())
             if total[at] > best:
                 skipped = max(0, q - length + 1 - start) if window else 0
@@ -128,7 +143,7 @@ def certificate(m, window=False):
         "m": m,
         "window": length if window else None,
         "squared": best,
-        "never_ends": None if window else never_ends,
+        "never_ends": None if window else max(noise.without_end(filtered)),
         "interval": list(where),
     }
 

@@ -217,6 +217,25 @@ def test_a_wrong_constant_is_caught(programs):
         assert fault.startswith(sentence)
 
 
+def test_a_number_that_a_program_did_not_compute_is_named(programs):
+    check = programs["check"]
+    row = check.row_of(6, False, check.PROGRAMS)
+    del row["innovations"]["never_ends"]
+    assert check.faults(check.shipped(), [row]) == ["row 6: never_ends was not computed by innovations"]
+    assert check.faults(check.shipped(), [check.row_of(6, False, ["bisection"])]) == [], "one program alone was asked"
+
+
+@pytest.mark.parametrize("m", [11, 13, 15, *(pytest.param(m, marks=pytest.mark.slow) for m in (16, 17))])
+def test_long_intervals_that_never_end_agree(programs, m):
+    noted = next(
+        row for row in json.loads(programs["check"].NOTES.read_text()) if (row["m"], row["window"]) == (m, None)
+    )
+    noise = programs["innovations"].Noise(m)
+    found = max(noise.without_end(noise.filtered(1, (1 << m) - 1)))
+    assert noted["innovations"]["never_ends"] == pytest.approx(found, abs=1e-9)
+    assert found <= noted["bisection"]["never_ends"] <= found + 1e-5
+
+
 def test_a_wrong_weight_in_one_program_is_caught(programs, monkeypatch):
     check, right = programs["check"], programs["innovations"].fade()
     monkeypatch.setattr(programs["innovations"], "fade", lambda: right * np.where(np.arange(1025) == 512, 0.99, 1))
