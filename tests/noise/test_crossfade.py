@@ -11,10 +11,11 @@ import pytest
 
 from retroact.coins import Key, integer_cells
 from retroact.errors import InputError
-from retroact.noise import Crossfade, CrossfadeEpochs, CrossfadeWindow, Mechanism, Schauder, Unbounded
+from retroact.noise import Crossfade, CrossfadeEpochs, CrossfadeWindow, Mechanism, Schauder, Unbounded, Windowed
 from retroact.noise import crossfade_table as table
 from retroact.noise.faded import PHASES, weights, weights_hash
 from retroact.privacy import delta_of, split
+from retroact.testing.lattice import lattice_fineness
 from support.brute_force import brute_force
 
 MARGIN = 2.2e-4
@@ -334,6 +335,29 @@ def test_noise_is_coarse_enough_and_fits_64_bits(horizon, epsilon):
         assert sigma >= needed + 16 if horizon > 1 else sigma > 16
         assert made.deviation_of(0, 1) > 0
         assert other.law(0, 1 << power).parameter > 0
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 20.0])
+@pytest.mark.parametrize(
+    ("process", "other"),
+    [
+        *((CrossfadeWindow(window), Windowed(window)) for window in (4, 8, 100, 1024)),
+        *((CrossfadeEpochs(guess), Unbounded(guess)) for guess in (1, 1023, 131_071)),
+    ],
+    ids=repr,
+)
+def test_noise_of_windows_and_epochs_is_coarse_enough_and_fits_64_bits(process, other, epsilon):
+    """Nothing is refused that Schauder noise accepts; up to the last epoch of crossfade noise numbers have 64 bits."""
+    last = 1 << 20
+    if isinstance(process, CrossfadeEpochs):
+        last = next(one.before for one in map(process.epoch, itertools.count()) if isinstance(one.inner, Schauder))
+    for power in range(0, 33, 8):
+        made, plain = (mechanism(one, (1 << power,), epsilon) for one in (process, other))
+        assert lattice_fineness(made, 1 << power) >= 4
+        assert made.law(0, 1 << power).parameter >= 16 * process.kernel_squared
+        assert not made._is_wide(process.weights_of(np.array([1, 1023, last])), 1 << power)
+        assert made.deviation_of(0, 1 << 30) > 0
+        assert plain.deviation_of(0, 1 << 30) > 0
 
 
 def test_units_that_differ_widely():

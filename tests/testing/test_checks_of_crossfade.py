@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import retroact as ra
+from retroact.audit import Seeds, Target
+from retroact.audit.noise import conformance
 from retroact.noise import AnyRounds, Crossfade, CrossfadeEpochs, CrossfadeWindow, Fresh, Mechanism, Schauder, Tree
 from retroact.noise.default_process import PROCESSES
 from retroact.noise.faded import weights
@@ -160,6 +162,9 @@ def test_noise_that_is_too_fine_for_its_lattice_is_caught(monkeypatch, form):
     check_sensitivity(spec, Random(1), pairs=2)
     with pytest.raises(ra.VerificationError, match="4 times as wide as what no release can see, got"):
         check_noise_law(spec, draws=200)
+    result, _ = conformance(Target.stream(spec), Seeds(1), draws=200)
+    assert result.verdict == "violation"
+    assert "what no release can see" in result.found
 
 
 @pytest.mark.parametrize("form", FORMS)
