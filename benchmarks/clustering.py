@@ -1,6 +1,6 @@
 """k-means and k-median of a stream: costs over those of Lloyd, with tight and loose hints, under drift; and times.
 
-python benchmarks/clustering.py [--quick] [--seeds N] [costs] [hints] [medians] [drift] [times]
+python benchmarks/clustering.py [--quick] [--seeds N] [costs] [noise] [hints] [medians] [drift] [times]
 
 The protocol is in `cluster_protocol`, the data are in `cluster_data`, what they are compared with in `cluster_peers`.
 A ratio is the cost of the released centres on the surviving points over that of the best of ten runs of Lloyd (three
@@ -141,6 +141,35 @@ def show_costs(seeds: int, quick: bool) -> None:
         print(f"{name:9}{ends([one for one, _ in own]):>36}   {' '.join(f'{z:+.1f}' for _, z in own)}")
 
 
+# Crossfade and Schauder noise ----------------------------------------------------------------------------------------
+
+
+def show_noises(seeds: int, quick: bool) -> None:
+    """The same points, keys and runs of Lloyd for both."""
+    print(f"\nThe default beside Schauder noise: costs over Lloyd's, {seeds} seeds (mnist {WIDE_SEEDS})")
+    print(f"{'set':9}{'noise':12}{'typical release':>19}{'worst release':>19}   less than Schauder: typical, worst")
+    for name in (*TARGETS, *HELD_OUT):
+        if quick and name == "mnist":
+            continue
+        ratios: dict[str, list[list[float]]] = {"schauder": [], "crossfade": []}
+        try:
+            for seed, history in histories(name, min(seeds, WIDE_SEEDS) if name == "mnist" else seeds):
+                points = history.survivors
+                best = lloyd(points, CLUSTERS)[1]
+                for noise, found in ratios.items():
+                    ours = Direct(points, statistic(noise=noise), seed)
+                    found.append([over(points, ours.at(index), best) for index in (ours.typical, ours.noisiest)])
+        except UnavailableError as error:
+            print(f"{name:9}skipped, {error}")
+            continue
+        less = np.subtract(ratios["schauder"], ratios["crossfade"])
+        errors = less.std(axis=0) / np.sqrt(max(1, len(less) - 1))
+        apart = ", ".join(f"{mean:.3f} +- {error:.3f}" for mean, error in zip(less.mean(axis=0), errors, strict=True))
+        for noise, found in ratios.items():
+            columns = "".join(f"{ends(column):>19}" for column in np.transpose(found).tolist())
+            print(f"{name:9}{noise:12}{columns}   {apart if noise == 'crossfade' else ''}", flush=True)
+
+
 # Hints ---------------------------------------------------------------------------------------------------------------
 
 
@@ -273,7 +302,7 @@ def show_times(peers: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="k-means and k-median of a stream beside Lloyd and diffprivlib.")
-    parts = ("costs", "hints", "medians", "drift", "times")
+    parts = ("costs", "noise", "hints", "medians", "drift", "times")
     parser.add_argument("parts", nargs="*", choices=[*parts, []], metavar="PART", help=", ".join(parts))
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} seeds, no mnist, no diffprivlib")
@@ -282,6 +311,7 @@ def main() -> None:
     few = min(seeds, FEWER)
     run = {
         "costs": lambda: show_costs(seeds, options.quick),
+        "noise": lambda: show_noises(seeds, options.quick),
         "hints": lambda: show_hints(few),
         "medians": lambda: show_medians(few),
         "drift": lambda: show_drift(min(seeds, 3)),

@@ -5,8 +5,9 @@ python benchmarks/quantiles.py --picture PATH
 
 The stream: 4,095 rounds with 100 additions each, 70 % of them deleted about 300 rounds later, (1, 1e-6)-private as a
 whole. Two kinds of values: uniform ones, whose median is the middle of the domain, where Haar weights are small, and
-skewed ones (u^1.6), whose median is at a third of it. The peers answer afresh in every round, each with its share of
-the budget by concentrated composition; OpenDP needs a list of candidates: 4,096 over the domain, evenly.
+skewed ones (u^1.6), whose median is at a third of it. The default, crossfade noise, stands beside Schauder noise. The
+peers answer afresh in every round, each with its share of the budget by concentrated composition; OpenDP needs a list
+of candidates: 4,096 over the domain, evenly.
 """
 
 import argparse
@@ -31,7 +32,7 @@ CHECKED = np.linspace(1000, ROUNDS, 60).astype(int)
 SHAPES = {"uniform": 1.0, "skewed": 1.6}
 STUDY = {16: 74, 32: 113, 64: 151}
 CANDIDATE_BITS = 12
-NAMES = ("Retroact", "exponential mechanism each round", "OpenDP each round")
+NAMES = ("Retroact", "Retroact, Schauder noise", "exponential mechanism each round", "OpenDP each round")
 
 
 def largest_rho():
@@ -88,9 +89,10 @@ class Peers:
         return int(values[before]) + 1 + int(self.rng.random() * int(gaps[before]))
 
 
-def specification(bits, horizon=ROUNDS, probabilities=(0.5,)):
+def specification(bits, horizon=ROUNDS, probabilities=(0.5,), noise="crossfade"):
+    """A tree, with the noise that streams of many rounds have by default."""
     field = ra.Integer(-(2**63), -(2**63) + 2**bits - 1)
-    statistics = {"q": ra.Quantiles("v", probabilities)}
+    statistics = {"q": ra.Quantiles("v", probabilities, noise=noise)}
     return ra.Specification({"v": field}, statistics, epsilon=EPSILON, delta=DELTA, horizon=horizon)
 
 
@@ -134,28 +136,32 @@ class History:
 
 def errors(bits, seeds):
     """For every kind of values and every method the rank errors at the checked rounds of all seeds."""
-    spec = specification(bits)
+    specs = [specification(bits, noise=noise) for noise in ("crossfade", "schauder")]
     out = {shape: [[] for _ in NAMES] for shape in SHAPES}
     for seed in range(seeds):
         history, peers = History(seed), Peers(bits, ROUNDS, np.random.default_rng([seed, bits]))
-        noise = mechanism(spec, seed)
+        trees = [mechanism(spec, seed) for spec in specs]
         for shape in SHAPES:
             values = values_of(history.uniform, bits, shape)
             for round in CHECKED.tolist():
                 ordered = values[history.live(round)]
-                found = [median(ordered, bits, noise, round), peers.exponential(ordered), peers.opendp(ordered)]
+                found = [median(ordered, bits, noise, round) for noise in trees]
+                found += [peers.exponential(ordered), peers.opendp(ordered)]
                 for own, value in zip(out[shape], found, strict=True):
                     own.append(rank_error(ordered, value))
     return out
 
 
 def show_errors(bits, seeds):
-    for shape, found in errors(bits, seeds).items():
+    whole = errors(bits, seeds)
+    for shape, found in whole.items():
         ours = np.mean(found[0])
         for name, own in zip(NAMES, found, strict=True):
             mean, high = np.mean(own), np.percentile(own, 95)
             study = f"{STUDY[bits]:>8}" if own is found[0] and bits in STUDY else ""
             print(f"2^{bits:<6}{shape:10}{name:36}{mean:8.0f}{high:8.0f}{mean / ours:9.2f}x{study}")
+    ours, schauder = (np.mean([found[which] for found in whole.values()]) for which in (0, 1))
+    print(f"2^{bits:<6}both: {ours / schauder:.3f} of the error with Schauder noise")
 
 
 def show_horizons(bits=32, size=100_000, draws=300):
