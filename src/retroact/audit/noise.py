@@ -12,7 +12,7 @@ from ..errors import VerificationError
 from ..noise import Oblivious
 from ..stream import Specification
 from ..testing import in_memory
-from ..testing.drawn_noise import Noise, check_draws, drawn, looked_at, noises, pairs_of
+from ..testing.drawn_noise import Noise, check_draws, check_lattices, drawn, looked_at, noises, pairs_of
 from ..testing.noise_law import NoiseLaw
 from ..testing.published import Scene
 from ..testing.ranges import ranges_in
@@ -51,6 +51,7 @@ def _drawn_law(spec: Specification, name: str, seeds: Seeds, draws: int, rounds:
         return idle_inside(test, "it has no noise of a known law in these rounds")
     problem, again = "", 0
     try:
+        check_lattices(spec, name)
         again = check_draws(spec, name, seeds.branch("again").number())
     except VerificationError as error:
         problem = str(error)

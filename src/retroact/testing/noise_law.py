@@ -18,7 +18,7 @@ from ..coins import Key
 from ..stream import Specification
 from .check import Check, Finding, require
 from .claimed_law import Claim
-from .drawn_noise import check_draws, drawn, kind_of, noises
+from .drawn_noise import check_draws, check_lattices, drawn, kind_of, noises
 from .judgement import ERROR, FACTORS, Conformance, NoiseKind, judge
 from .seeds import Seeds
 
@@ -101,12 +101,13 @@ def check_noise_law(
     refuted."""
     out = {}
     for name in spec.statistics:
-        check_draws(spec, name)
+        check_lattices(spec, name)
         for noise in noises(spec, name, rounds):
             kind = noise.kind(drawn(noise, draws, Key.for_testing(draws).coins(noise.name)))
             found = require(NoiseLaw(name, draws), [kind], Seeds(draws), what=f"noise law of {noise.name}")
             assert found is not None
             out[noise.name] = found.value
+        check_draws(spec, name)
     return out
 
 
