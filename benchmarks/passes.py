@@ -1,6 +1,8 @@
 """A file of changes in one pass against round by round: processor time, reading included, and memory.
 
-    python benchmarks/passes.py [CHANGES]     300,000 by default; 6,000,000 for the figures of docs/performance.md
+    python benchmarks/passes.py [CHANGES]     300,000 by default
+    python benchmarks/passes.py write FILE    6,000,000 changes, for the figures of docs/performance.md
+    python benchmarks/passes.py "one pass" FILE     seconds, gigabytes, hash; PYTHONPATH may name an earlier version
 
 80 % of the changes are new ids, 10 % updates and 10 % deletions; 2 % are late; 40 erasures; 100 rounds; 8 statistics.
 Every way runs in a process of its own. Then: 1,000 rounds of one row against one round of 1,000 rows, in one pass, with
@@ -22,8 +24,6 @@ import pyarrow.parquet as pq
 
 import retroact as ra
 from retroact.feeds import play
-from retroact.stream import engine
-from retroact.stream.passes import Pass
 
 ROUNDS, ERASURES = 100, 40
 SCHEMA = {"country": ra.Text(), "amount": ra.Number(0, 500, step=0.01), "age": ra.Integer(0, 120)}
@@ -89,7 +89,12 @@ def played(source, rounds):
 
 
 def run(way, path):
+    if way == "write":
+        pq.write_table(changes(6_000_000), path, row_group_size=1 << 17)
+        return
     if way == WAYS[0]:
+        from retroact.stream.passes import Pass
+
         Pass.possible = staticmethod(lambda core: False)
     seconds, published = played(path, ROUNDS)
     print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, published)
@@ -112,6 +117,8 @@ def compare(count):
 
 
 def small_rounds():
+    from retroact.stream import engine
+
     table = changes(1000).slice(0, 1000)
     many = table.set_column(0, "round", pa.array(np.arange(1, 1001)))
     many = many.set_column(4, "stamp", pa.nulls(1000, pa.int64()))
