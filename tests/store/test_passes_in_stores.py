@@ -18,6 +18,7 @@ from retroact.store import inbox, staging
 from retroact.store.postgres import PostgresStore
 from retroact.store.sqlite import SQLiteStore
 from retroact.store.staging import waiting
+from retroact.stream import passes
 from retroact.stream.erasure import Hashes
 from support import crashing, postgres_files
 from support import crashing_in_a_pass as passing
@@ -47,7 +48,7 @@ def data_of(where, folder):
         assert store.residue() == []
         requests = [
             (request.name, request.content, request.state, request.round, request.prepared, opened(stream, request))
-            for request in store.requests()
+            for request in sorted(store.requests())  # by name, whenever they came
         ]
         notes = {name: store.note(name) or "" for name in ("committed", "revised", "unscrubbed")}
         waits = inbox.write(stream._core.schema, Entry(stream._core.open.updates.whole()))
@@ -162,6 +163,23 @@ def test_killed_after_writes(tmp_path, reference):
         assert crashing.run(folder / "orders", folder, work=passing.in_one_pass) == 0
         assert (folder / "published").read_text() == reference[0]
     assert number > 20
+
+
+@pytest.mark.parametrize("step", ["receive", "prepare", "seal", "commit", "forget_states"])
+def test_killed_in_a_pass_that_is_settled_twice(tmp_path, reference, monkeypatch, step):
+    """As large ones are, whose rounds do not fit into memory together."""
+    monkeypatch.setattr(passes, "MOST", 80)
+    for occurrence in (1, 2, 3):
+        folder = tmp_path / str(occurrence)
+        folder.mkdir()
+        assert crashing.run(folder / "orders", folder, work=passing.begin) == 0
+        ended = crashing.run(folder / "orders", folder, (step, "after", occurrence), passing.in_one_pass)
+        if ended == 0:
+            assert occurrence == (2 if step == "receive" else 3)
+            return
+        assert ended == -signal.SIGKILL
+        finished_well(folder / "orders", folder, reference)
+    raise AssertionError(f"{step} comes more often than expected")
 
 
 @pytest.mark.parametrize(("method", "when"), POINTS)

@@ -27,7 +27,7 @@ def begin(where, folder: Path) -> None:
 
 def rest(stream):
     """What is still to come, by round; the last round stays open."""
-    for round in range(FIRST, LAST + 2):
+    for round in range(stream.round, LAST + 2):
         numbers = range(1, crashing.BATCHES + 1 if round <= LAST else 3)
         yield [(round, number) for number in numbers if (round, number) > stream.position(source(number))]
 
