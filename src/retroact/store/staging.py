@@ -41,7 +41,7 @@ def staged(first: int, last: int, releases: Sequence[Stored], encrypt: Cipher) -
     for number, release in enumerate(releases):
         name = f"{NAME} {number}"
         content = encrypt(msgspec.msgpack.encode(release), name.encode())
-        yield name, base64.b85encode(content).decode()
+        yield name, base64.b64encode(content).decode()
 
 
 def waiting(store: Store) -> range:
@@ -55,7 +55,7 @@ def releases(store: Store, decrypt: Cipher) -> list[Stored]:
     found = []
     for name, value in store.states(f"{NAME} ").items():
         try:
-            content = decrypt(base64.b85decode(value), name.encode())
+            content = decrypt(base64.b64decode(value, validate=True), name.encode())
             found.append(msgspec.msgpack.decode(content, type=Stored))
         except (ValueError, msgspec.MsgspecError):
             raise VerificationError(f"{store.where}: table state: expected a release at {name}, got none") from None
