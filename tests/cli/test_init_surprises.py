@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from retroact.cli.proposal import Proposal, proposed
 from retroact.cli.questions import Questions
+from retroact.feeds.header import FileHeader, Kind
 from support.cli_program import Program
 
 NAMES = "hint: a file without a header needs a line with the names of its columns above the first row"
@@ -112,12 +114,57 @@ def _interrupted(answers: list[str]) -> Callable[[str], str]:
 
 
 def test_answers_before_the_end_of_the_input_are_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from retroact.cli.proposal import proposed
-    from retroact.feeds.header import FileHeader
-
     columns = FileHeader({"amount": "number"}, False)
     questions = Questions(_interrupted(["-", "-", "-", "-", "", "0.5"]))
     found = questions.proposal(proposed(columns), columns.columns, roles=True)
     questions.choose(found)
     assert questions.choices == {"epsilon": "0.5"}
     assert capsys.readouterr().err.count("note: no more answers") == 1
+
+
+def test_dates_can_be_published(program: Program, folder: Path) -> None:
+    (folder / "e.csv").write_text("born,created_at,amount\n1980-02-03,2026-01-01T10:00:00Z,5\n")
+    ended = program("init", "e.csv", "--publish", "born", "--publish", "created_at")
+    assert ended.code == 0
+    text = (folder / "retroact.toml").read_text()
+    fields, statistics = (tomllib.loads(text)[name] for name in ("schema", "statistics"))
+    assert {name: field["type"] for name, field in fields.items()} == {"born": "date", "created_at": "timestamp"}
+    assert {*statistics} == {"records", "quantiles_born", "quantiles_created_at"}
+    for name, value in {"epsilon": "1.0", "delta": "0", "records": "9", "horizon": "3"}.items():
+        text = text.replace(f'{name} = "FILL IN"', f"{name} = {value}")
+    for name, value in {"lower": '"1900-01-01T00:00:00Z"', "upper": '"2100-01-01T00:00:00Z"', "clip": "true"}.items():
+        text = text.replace(f'{name} = "FILL IN"', f"{name} = {value}")
+    for name in ("start", "length", "end", "time_zone"):
+        text = text.replace(f'{name} = "FILL IN"', {"start": 'start = "2026-01-01"', "length": 'length = "1d"',
+                            "end": 'end = "2026-01-04"', "time_zone": 'time_zone = "UTC"'}[name])  # fmt: skip
+    born = text.partition("\nborn = ")[2].partition("\n")[0]
+    text = text.replace(born, born.replace("T00:00:00Z", "")).replace('missing = "FILL IN"', 'missing = "skip"')
+    (folder / "retroact.toml").write_text(text)
+    assert program("check", "e.csv").code == 0, text
+
+
+def test_bounds_of_dates_are_asked_for_as_dates(folder: Path) -> None:
+    answers = iter(["", "", "", "", "soon", "1900-01-01", "2030-12-31", "yes", "skip"])
+    questions = Questions(lambda prompt: next(answers))
+    questions.choose(Proposal(fields={"born": "date"}))
+    assert questions.choices == {
+        "schema.born.lower": '"1900-01-01"', "schema.born.upper": '"2030-12-31"', "schema.born.clip": "true",
+        "schema.born.missing": '"skip"',
+    }  # fmt: skip
+
+
+def test_lists_and_objects_are_not_published(program: Program, folder: Path) -> None:
+    (folder / "e.jsonl").write_text('{"tags": ["a"], "amount": 1}\n')
+    ended = program("init", "e.jsonl", "--publish", "tags")
+    assert ended.code == 2
+    assert "got other values in 'tags' - at --publish" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [("tttttnn", "0156"), ("nnnnntt", "0156"), ("ttttt", "0123"), ("nnnnnt", "0125"), ("tnnnnn", "0123"), ("tn", "01")],
+)
+def test_measures_and_categories_are_both_proposed(kinds: str, expected: str) -> None:
+    of: dict[str, Kind] = {"t": "text", "n": "number"}
+    columns = {f"c{i}": of[kind] for i, kind in enumerate(kinds)}
+    assert [*proposed(FileHeader(columns, False)).fields] == [f"c{i}" for i in expected]

@@ -70,3 +70,11 @@ def test_missing_values_and_the_widest_bounds_are_not_rounded() -> None:
     fields = {"a": ColumnValues.of([None, 3, 2.5]), "b": ColumnValues.of([1, 2**53 - 1, 1.5])}
     moved.note(Changes(np.arange(3), np.full(3, ADD), fields, {}))
     assert [(kind.place, kind.count) for kind in moved.found] == [("a", 1)]
+
+
+@pytest.mark.parametrize("step", ["0.01", "1", "25"])
+def test_what_noise_drowns_does_not_depend_on_the_step(step: str, program: Program, folder: Path) -> None:
+    bounds = f"a:2000..7000:{step}"
+    weak = program("plan", "--sum", bounds, "--mean", bounds, "--epsilon", 0.00001, "--records", 400)
+    assert "give at most 2.8e+06" in weak.err
+    assert "give at most 5e+03" in weak.err

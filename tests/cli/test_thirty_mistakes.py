@@ -86,7 +86,10 @@ MISTAKES: dict[str, Mistake] = {
     "an undeclared category": Mistake(
         HEADER + "o1,c1,XX,9,1\n",
         f"run orders.csv --count --by country=DE,FR {BUDGET}",
-        ("orders.csv:2: expected one of 'DE', 'FR', got 'XX' - at country",),
+        (
+            "orders.csv:2: expected one of 'DE', 'FR', got 'XX' - at country",
+            'hint: other = "other" on the category (--by FIELD=A,B,*) counts all other values as one more',
+        ),
     ),
     "yes for true": Mistake(
         "order,paid\no1,yes\n",

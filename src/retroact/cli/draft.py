@@ -15,11 +15,13 @@ KEYS: dict[Kind, tuple[str, ...]] = {
     "integer": ("lower", "upper", "clip", "missing"),
     "boolean": ("missing",),
     "text": ("values", "missing"),
+    "date": ("lower", "upper", "clip", "missing"),
+    "time": ("lower", "upper", "clip", "missing"),
     "vector": ("dimension", "radius", "step", "clip", "missing"),
 }
 """What a field of each kind asks for."""
 GRID = ("start", "length", "end", "time_zone")
-TYPES = {"text": "category"}
+TYPES = {"text": "category", "time": "timestamp"}
 _WHY = """\
 # A specification for Retroact, made from the names and types of columns alone.
 #
@@ -103,6 +105,8 @@ def _statistic(name: str, kind: Kind) -> str:
         return f'{key_of(f"records_by_{name}")} = {{ type = "count", by = {quoted(name)} }}'
     if kind == "vector":
         return f'{key_of(f"clusters_of_{name}")} = {{ type = "kmeans", fields = {quoted(name)}, k = "{GAP}" }}'
+    if kind in ("date", "time"):
+        return f'{key_of(f"quantiles_{name}")} = {{ type = "quantiles", field = {quoted(name)} }}'
     return f'{key_of(f"mean_{name}")} = {{ type = "mean", field = {quoted(name)} }}'
 
 

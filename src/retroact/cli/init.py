@@ -14,7 +14,7 @@ from ..files import AtomicFile, is_pipe_or_device, os_errors
 from ..messages import hint, plural, show
 from ..store.targets import check_targets, identity, kind_of
 from .console import say
-from .draft import draft
+from .draft import KEYS, draft
 from .gaps import gaps_in
 from .options import Roles, argument, command, flag, option
 from .proposal import Proposal, proposed
@@ -91,6 +91,10 @@ def _with_options(
         if name not in header.columns:
             listed = ", ".join(map(show, header.columns))
             raise InputError(f"expected one of {listed}, got {show(name)}{hint(name, header.columns)}", place=place)
+        if place == "--publish" and header.columns[name] not in KEYS:
+            raise InputError(
+                f"expected a column of numbers, texts, dates or vectors, got other values in {show(name)}", place=place
+            )
     if given:
         kept = {role: column for role, column in found.roles.items() if column not in given.values()}
         found = found.with_roles({role: column for role, column in {**kept, **given}.items() if column})

@@ -20,8 +20,8 @@ def _words(text: str) -> set[str]:
 _IDS = _words("guid id uuid")
 _NUMBERS = _words("key no nr num number")
 _PEOPLE = _words(
-    "account buyer client customer donor driver employee guest household member owner participant passenger patient "
-    "person player pupil resident respondent rider seller student subject subscriber user visitor voter worker"
+    "account buyer client customer donor driver employee guest household individual member owner participant passenger "
+    "patient person player pupil resident respondent rider seller student subject subscriber user visitor voter worker"
 )
 _DOCUMENTS = _words(
     "bill booking case claim contract document incident invoice order payment receipt record request shipment ticket "
@@ -30,6 +30,7 @@ _DOCUMENTS = _words(
 _ABOUT_PEOPLE = _IDS | _NUMBERS | _words("code email hash login mail name")
 _TIMES = _words("at created date datetime day epoch event happened hour occurred time timestamp ts when")
 _MOMENTS = _words("created date happened occurred time")
+_OF_PEOPLE = _words("birth birthdate birthday born dob")
 _CODES = _words("code plz postal postcode zip zipcode")
 _CALENDAR = _words("minute month quarter second week weekday year")
 _FREE = _words(
@@ -91,8 +92,13 @@ def proposed(header: FileHeader) -> Proposal:
             # a code of digits is a name: nobody wants its mean
             fields[name] = "text" if kind in ("number", "integer") and not _CODES.isdisjoint(parts) else kind
     # parts of a date, or hours and minutes in one number, say little as numbers
-    usual = sorted(fields, key=lambda name: not (_TIMES | _CALENDAR).isdisjoint(_parts(name)))[:MOST]
-    first = {name: kind for name, kind in fields.items() if name in usual}
+    usual = sorted(fields, key=lambda name: not (_TIMES | _CALENDAR).isdisjoint(_parts(name)))
+    words = [name for name in usual if fields[name] in ("text", "boolean")]
+    measures = [name for name in usual if name not in words]
+    # some of both, where there are
+    half = MOST // 2
+    chosen = {*words[: max(half, MOST - len(measures))], *measures[: max(half, MOST - len(words))]}
+    first = {name: kind for name, kind in fields.items() if name in chosen}
     return Proposal(roles, first, {name: kind for name, kind in fields.items() if name not in first}, tuple(ignored))
 
 
@@ -115,7 +121,7 @@ def _roles(columns: Mapping[str, Kind]) -> dict[str, str]:
         name for name, (parts, _) in left.items() if {*parts[:-1]} & _DOCUMENTS and {*parts[-1:]} & (_NUMBERS | _CODES)
     ]
     take("id", [name for name in ids if len(left[name][0]) == 1], ids, papers, numbered)
-    moments = [name for name, (_, kind) in left.items() if kind in ("time", "date")]
+    moments = [name for name, (parts, kind) in left.items() if kind in ("time", "date") and not {*parts} & _OF_PEOPLE]
     named = [
         name
         for name, (parts, kind) in left.items()

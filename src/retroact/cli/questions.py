@@ -91,14 +91,18 @@ class Questions:
         place = f"schema.{name}"
         table: dict[str, Any] = {"type": TYPES.get(kind, kind)}
         filler = {"lower": 0, "upper": 1, "step": 1, "values": ["A"], "dimension": 1, "radius": 1}
+        day = {"date": "2000-01-01", "time": "2000-01-01T00:00:00Z"}.get(kind)
         for key in KEYS[kind]:
 
             def check(text: str, key: str = key) -> Any:
-                value = _read(key, text)
+                bound = day is not None and key in ("lower", "upper")
+                value = text if bound else _read(key, text)
                 given = {**table, key: value}
                 # what is still open does not count
-                others = {each: filler[each] for each in KEYS[kind] if each in filler and each not in given}
-                if {"lower", "upper"} <= given.keys() or "lower" not in KEYS[kind]:
+                open_bound = dict.fromkeys(("lower", "upper"), value if bound else day) if day else {}
+                usual = {**filler, **open_bound}
+                others = {each: usual[each] for each in KEYS[kind] if each in usual and each not in given}
+                if {"lower", "upper"} <= given.keys() or "lower" not in KEYS[kind] or bound:
                     Field.from_spec({**others, **given}, place)
                 return value
 

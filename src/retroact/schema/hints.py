@@ -53,6 +53,7 @@ RULES = (
         "numbers are read in the form 1234.5 only, without units and separators of thousands; "
         "pandas.read_csv(..., decimal=',', thousands='.') reads others (docs/howto-own-file.md)",
     ),
+    rule("one of ", "", 'other = "other" on the category (--by FIELD=A,B,*) counts all other values as one more'),
     ISO,
     rule(
         "an offset from UTC",

@@ -75,5 +75,7 @@ def _whole(spec: Specification, statistic: Statistic) -> float | None:
         low, high = getattr(field, "lower", None), getattr(field, "upper", None)
         if low is None or high is None:
             return None
-        return float(high - low) if isinstance(statistic, Mean) else spec.records * float(max(abs(low), abs(high)))
+        # bounds are kept in steps
+        steps = high - low if isinstance(statistic, Mean) else spec.records * max(abs(low), abs(high))
+        return float(steps * field.step)
     return None
