@@ -383,7 +383,7 @@ def test_ids_that_come_again_are_in_the_summary(program: Program, folder: Path) 
 @pytest.mark.parametrize(
     ("more", "advice"),
     [((), "--rounds 1 promises so, and errs much less"), (("--horizon", 3), "a horizon of 1 promises so"),
-     (("--rounds", 1), None), (("--store", "kept"), None)],
+     (("--store", "kept"), None)],
 )  # fmt: skip
 def test_a_file_that_is_one_round_is_told_what_that_costs(
     more: tuple[object, ...], advice: str | None, program: Program, folder: Path
@@ -393,3 +393,16 @@ def test_a_file_that_is_one_round_is_told_what_that_costs(
     note = next(line for line in ended.err.splitlines() if "the whole input is one round" in line)
     assert ("errs" in note) == (advice is not None)
     assert advice is None or advice in note
+
+
+def test_a_promised_round_is_not_explained(program: Program, folder: Path) -> None:
+    (folder / "orders.csv").write_text("amount\n1\n2\n")
+    assert "is one round" not in program("run", "orders.csv", "--count", "--epsilon", 1, "--rounds", 1).err
+
+
+def test_a_run_says_from_when_on_bins_are_shown(program: Program, folder: Path) -> None:
+    (folder / "orders.csv").write_text("city\nRome\n")
+    budget = ("--epsilon", 1, "--delta", 1e-6, "--rounds", 1)
+    ended = program("run", "orders.csv", "--histogram", "city", "--count", *budget)
+    assert ended.err.count("note: histogram_city: a bin is released when its noisy count reaches ") == 1
+    assert "noisy count" not in program("run", "orders.csv", "--count", *budget).err

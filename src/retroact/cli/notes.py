@@ -76,6 +76,10 @@ class Notes:
         self.line(f"{horizon}; {expected.guarantee.text}")
         for doubt in doubts(spec, expected):
             self.line(f"warning: {doubt}")
+        for name, bound in spec.bounds.items():
+            # otherwise nobody would know why nothing may be shown
+            for shown in bound.notes(spec.records)[:1] if bound.threshold is not None else ():
+                self.line(f"note: {name}: {shown}")
         for step in coarse_steps(spec):
             self.line(f"note: {step}")
         self._aggregated(expected.guarantee, options.cut.contribution)
@@ -129,10 +133,10 @@ class Notes:
 
     def summary(self, stream: Stream, feed: Feed, totals: Totals) -> None:
         delivery = feed.delivery
-        if delivery is not None and delivery.begun and not feed.clocked and not feed.options.follow:
+        promised = stream.specification.horizon
+        if delivery is not None and delivery.begun and not feed.clocked and not feed.options.follow and promised != 1:
             why = "" if feed.options.cut.close_by == "end" else f"no close {delivery.unit}s and no round numbers: "
-            promised = stream.specification.horizon
-            fewer = "" if stream.durable or promised == 1 else ONE_ROUND if promised is None else SHORTER
+            fewer = "" if stream.durable else ONE_ROUND if promised is None else SHORTER
             self.line(f"note: {why}the whole input is one round{fewer}")
         self.totals(stream, totals, feed.options.cut.contribution)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..store.targets import check_targets
+from .console import say
 from .files import check_sources, put, require_page
 from .files import opened as opened_files
 from .options import Secrets, StreamArgument, TestingKey, command, opened, option
@@ -36,3 +37,4 @@ def report(
         check_sources(targets, open_stream)
         with opened_files((html, "--html")) as pages, busy("making the page"):
             put(pages, [open_stream.releases(first, last).page().encode() for _ in pages])
+    say(f"page: {html}", err=True)
