@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from ..errors import InputError
@@ -11,6 +12,8 @@ LINES = (
     "pandas.read_json('old.json').to_json('new.jsonl', orient='records', lines=True)"
 )
 SAVE = "save the sheet or table as CSV or Parquet, and read that"
+_CHANGES = re.compile(rb'\[\s*\{\s*"(insert|update|delete)"')
+"""A line may be an array of changes."""
 _SUFFIXES = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _STARTS = {
     b"PK\x03\x04": "a ZIP file, as workbooks are",
@@ -46,8 +49,9 @@ def refuse_document(name: str, start: bytes) -> None:
     ...     print(error)
     orders.json:1: expected a JSON object on each line, got an array
     """
-    line = start.lstrip().partition(b"\n")
-    found = "an array" if line[0].startswith(b"[") else "one over several lines"
-    if found == "an array" or (line[0].strip() == b"{" and line[1]):
+    line, more, _ = start.lstrip().partition(b"\n")
+    several = line.strip() in (b"{", b"[") and more
+    if several or (line.startswith(b"[") and not _CHANGES.match(line)):
+        found = "an array" if line.startswith(b"[") else "one over several lines"
         wrong = InputError(expected="a JSON object on each line", found=found, hint=LINES)
         raise wrong.found_in(name, row=1, unit="line")
