@@ -33,6 +33,10 @@ STREAMS = gallery()
 PUBLISHED = {"a dashboard", "distinct", "means of clusters", "quantiles", "restated"}
 
 
+# The law of the noise is asked of every second stream.
+NOISE = {*list(STREAMS)[::2], *PUBLISHED}
+
+
 @pytest.mark.parametrize("name", STREAMS)
 def test_from_inside(name):
     assert STREAMS.keys() >= PUBLISHED
@@ -40,6 +44,8 @@ def test_from_inside(name):
     judged = 0
     for test, options in SMALL.items():
         if test == "published noise" and name not in PUBLISHED:
+            continue
+        if test == "noise" and name not in NOISE and judged >= 2:
             continue
         for result in Piece(test, TESTS[test].test, target, options).run(1):
             assert result.verdict in ("passed", "not applicable"), result

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retroact.errors import InputError
 from retroact.schema import Boolean, Category, Date, Field, Integer, Number, Text, Timestamp
 from retroact.schema.packed import Coded, Days, Decimals, Masked, Packed
 from retroact.schema.packed_texts import PackedTexts
+from support.tiers import examples
 
 FIELDS: list[Field] = [
     Number(-500, 500, step="0.01", missing="skip"),
@@ -74,7 +75,7 @@ def packed(texts: list[str | None], before: bytes = b"") -> PackedTexts:
     return PackedTexts.of(before + b"".join(pieces), offsets, np.array([text is not None for text in texts], bool))
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(TEXTS, st.sampled_from(FIELDS), st.sampled_from([b"", b"9", b"-", b"12345678."]))
 @example(["0.155", "0.165", "-0.155"], FIELDS[0], b"")
 @example(["99999999", "9999999.9", "1.0000000"], FIELDS[2], b"")
@@ -85,7 +86,7 @@ def test_packed_texts(texts: list[str | None], field: Field, before: bytes) -> N
     assert same(column, field)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(NUMERALS.filter(lambda text: len(text) < 12), min_size=1, max_size=40), st.sampled_from(FIELDS[:7]))
 def test_packed_numerals_that_are_all_numbers(texts: list[str], field: Field) -> None:
     fine = [text for text in texts if len(outcome(field, [text])) == 3 and outcome(field, [text])[0] == np.int64]

@@ -29,6 +29,7 @@ from retroact.statistics.clusters.regions import FINE, Reader, RegionScheme
 from retroact.stream.choosing import Choice
 from retroact.testing import CheckFailedError, Shape, check_statistic, check_twin, uniting_pairs, values_of
 from support.cluster_readers import Shown
+from support.tiers import in_full
 
 COINS = Coins(bytes(32))
 COUNTED = "bf0249a04df499c492c6c582c8ba7af22ab875c6a6a59678a60780a6b37d9414"
@@ -313,7 +314,11 @@ CHECKED = [
 ]
 
 
-@pytest.mark.parametrize(("statistic", "schema"), CHECKED, ids=lambda v: getattr(v, "kind", ""))
+@pytest.mark.parametrize(
+    ("statistic", "schema"),
+    [in_full(*case) if case[0] == CHECKED[3][0] else case for case in CHECKED],
+    ids=lambda v: getattr(v, "kind", ""),
+)
 def test_private_and_retroactive(statistic: ra.KMeans, schema: dict[str, ra.schema.Field]) -> None:
     """The medians of the plane without a horizon; in full below."""
     horizon = None if isinstance(statistic, ra.KMedian) and schema is PLANE else 8
@@ -338,7 +343,7 @@ def test_the_checks_see_that_noise_is_left_off(monkeypatch: pytest.MonkeyPatch) 
 OPTIONS = [
     pytest.param(ra.KMeans(["x", "y"], 2, 2, window=3), PLANE, 8, marks=pytest.mark.slow),
     (ra.KMeans("p", 2, window=3), FOUR, None),
-    (ra.KMeans(["x", "y"], 2, 2, every=2), PLANE, 8),
+    pytest.param(ra.KMeans(["x", "y"], 2, 2, every=2), PLANE, 8, marks=pytest.mark.slow),
     pytest.param(ra.KMeans("p", 2, noise="tree"), FOUR, 8, marks=pytest.mark.slow),
     pytest.param(ra.KMeans(["x", "y"], 2, 2, noise="paper"), PLANE, 8, marks=pytest.mark.slow),
     pytest.param(ra.KMeans("p", 2, noise="doubling"), FOUR, None, marks=pytest.mark.slow),

@@ -27,7 +27,7 @@ from retroact.testing import (
 )
 from retroact.testing.hiding import cost_of
 from support.in_bound import Planted
-from support.tiers import in_turns
+from support.tiers import in_full, in_turns
 
 SCHEMA = {"user": ra.Text(), "country": ra.Category(["DE", "FR"]), "age": ra.Integer(0, 120)}
 BOTH = pytest.mark.parametrize("delta", [0.0, 1e-6], ids=["pure", "gaussian"])
@@ -74,8 +74,9 @@ VARIANTS = {
 }
 
 
+@pytest.mark.parametrize("draws", [300, in_full(1000)])
 @pytest.mark.parametrize(("name", "delta"), in_turns(VARIANTS, (0.0, 1e-6), always=["releases"]))
-def test_every_form_passes_every_check(name, delta):
+def test_every_form_passes_every_check(name, delta, draws):
     form = name.split(",")[0]
     # Without a horizon a block has 1,024 releases, which takes its time.
     horizons = (8, None) if name == "releases" else (8,)
@@ -85,7 +86,7 @@ def test_every_form_passes_every_check(name, delta):
         deltas=(delta,),
         horizons=horizons,
         pairs=6,
-        draws=1000,
+        draws=draws,
         **DECLARED.get(form, ({}, {"late": False}))[1],
     )
     assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state"} <= set(ran)

@@ -13,6 +13,7 @@ from retroact.oneshot import Median
 from retroact.schema import Schema
 from retroact.statistics.linear import Contributions
 from support.exact_records import moved, taken, within
+from support.tiers import examples
 
 BIG = 1 << 31
 # The most that a total may be, and the fewest records there must be room for.
@@ -73,7 +74,7 @@ SCHEMA_OF_QUERY = {"x": ra.Integer(0, 1), "g": ra.Category(["a", "b"])}
 FOUR = [BIG] * 4 + [0] * 12
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(columns_and_norms(), st.booleans(), st.sampled_from(["plain", "group", "restated", "mapped"]))
 @example((FOUR, 16, {"norm2": BIG}), False, "plain")
 @example((FOUR, 16, {"norm2": BIG}), True, "group")
@@ -120,7 +121,7 @@ def legal_vector(point, radius):
     return excess <= 0 or excess * excess <= 16 * radius * radius * d
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_a_vector_is_taken_exactly_if_it_is_within_its_radius(data):
     d = data.draw(st.integers(1, 9))

@@ -6,13 +6,14 @@ from math import ceil, isqrt
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import retroact as ra
 from retroact.schema import Rows, Schema
 from retroact.statistics.clusters.ball import RADIUS, Space
 from support.exact_records import ONE, bound_of, moved, taken
+from support.tiers import examples
 
 MODES = {
     "grid": lambda d, **more: ra.KMeans([f"x{i}" for i in range(d)], 2, mode="grid", **more),
@@ -54,7 +55,7 @@ def space_of(bound, radius, d):
         assume(False)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(points())
 @example(("grid", 2**53, 2**53, [2**53]))
 @example(("hash", 2**63 - 1, 2**63 - 1, [2**63 - 1] * 40))
@@ -83,7 +84,7 @@ def test_a_point_is_taken_exactly_if_it_is_in_the_ball(case):
         assert len(set(inside)) == 1, "clipping keeps the direction"
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(points(), st.booleans())
 @example(("hash", 2**63 - 1, 7, [2**63 - 1] * 40), True)
 def test_what_a_point_moves_is_within_the_declared_norms_exactly(case, clip):
@@ -106,7 +107,7 @@ def test_what_a_point_moves_is_within_the_declared_norms_exactly(case, clip):
         assert squares <= {sum(k * k for k in inside)}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(points())
 @example(("distances", 2**53, 2**53, [2**53]))
 def test_a_distance_is_the_whole_root_of_the_exact_square(case):

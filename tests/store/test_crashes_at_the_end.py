@@ -7,10 +7,11 @@ import pytest
 
 from support import crashing
 from support import crashing_at_the_end as ending
-from support.tiers import in_turns
+from support.tiers import in_full, in_turns
 
 # After one step is before the next: by default both are tried only of the steps that others rely on.
-POINTS = in_turns(ending.METHODS, ("before", "after"), always=("applied_without_round", "purge", "advance", "seal"))
+RELIED_ON = ("applied_without_round", "purge", "advance", "seal")
+POINTS = in_turns(ending.METHODS, ("before", "after"), always=RELIED_ON)
 OFTEN = {"receive": 5, "prepare": 6, "amend": 5, "scrub": 8, "applied_without_round": 5, "write_notes": 7, "purge": 4}
 OFTEN |= {"purged": 4, "advance": 5, "replace": 5}
 """How often a step comes, at least."""
@@ -41,16 +42,18 @@ def test_the_reference_run_erased_and_went_on(reference):
     assert (round, len(inbox), requests, released, fence, over, residue) == (3, 3, [], [], 2, False, [])
 
 
+# So is a second kill, while it recovers.
+@pytest.mark.parametrize("again", [RELIED_ON, in_full(ending.METHODS)], ids=["some twice", "all twice"])
 @pytest.mark.parametrize(("method", "when"), POINTS)
-def test_killed_at_a_step(tmp_path, closed, reference, method, when):
+def test_killed_at_a_step(tmp_path, closed, reference, method, when, again):
     for occurrence in range(1, 20):
         folder = tmp_path / str(occurrence)
         shutil.copytree(closed, folder)
         ended = crashing.run(folder / "orders", folder, (method, when, occurrence), ending.work)
         assert ended in (0, -signal.SIGKILL)
         if ended:
-            # it also finds what it finds while it is killed once more
-            crashing.run(folder / "orders", folder, (method, when, 1), ending.work)
+            if method in again:
+                crashing.run(folder / "orders", folder, (method, when, 1), ending.work)
             assert crashing.run(folder / "orders", folder, work=ending.work) == 0
         assert ending.found(folder / "orders", folder) == reference
         if not ended:

@@ -14,6 +14,7 @@ from retroact.ledger.operations import NO_RECORDS, Stamped
 from retroact.schema import Rows, Schema
 from retroact.store import canonical_blocks
 from retroact.texts import Texts
+from support.tiers import examples
 from support.updates_by_hand import Updates
 
 SCHEMA = Schema(
@@ -84,7 +85,7 @@ def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
         canonical_blocks.SIZE = usual
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(texts=st.lists(st.one_of(st.none(), st.text(max_size=90)), max_size=9), others=st.lists(names, max_size=4))
 def test_texts_come_back(texts, others):
     texts = [None if text is None else text.encode(errors="replace").decode() for text in texts]
@@ -95,7 +96,7 @@ def test_texts_come_back(texts, others):
     assert packed[where].strings() == [texts[k] for k in where]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     texts=st.lists(
         st.none() | st.text("ab", max_size=40) | st.sampled_from(["", "é", "x" * 255, "x" * 256]), min_size=1
@@ -110,7 +111,7 @@ def test_a_column_of_texts_is_encoded_as_the_list_of_them(texts, times):
         assert some.content() == "".join(text or "" for text in one).encode()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     numbers=st.lists(
         st.integers(-(2**63), 2**63 - 1) | st.integers(-130, 130) | st.integers(-40_000, 40_000), min_size=2

@@ -6,6 +6,16 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+
+def examples(all: int) -> settings:
+    """This many generated examples with the profile of the slow tier, and fewer by default.
+
+    >>> examples(200).max_examples in (80, 200)
+    True
+    """
+    return settings(max_examples=all * settings.default.max_examples // 100, deadline=None)
 
 
 def repeated(few: int, all: int) -> list[Any]:
