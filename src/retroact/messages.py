@@ -72,10 +72,10 @@ def no_such(name: object, known: Iterable[object]) -> KeyError:
 class Named(dict[Any, Any]):
     """A dictionary that says what there is, when somebody looks for something else.
 
-    >>> Named({"DE": 3, "FR": 1})["DF"]
+    >>> Named({"Rome": 3, "Oslo": 1})["Rom"]
     Traceback (most recent call last):
     ...
-    KeyError: "expected one of DE, FR, got 'DF' (did you mean 'DE'?)"
+    KeyError: "expected one of Rome, Oslo, got 'Rom' (did you mean 'Rome'?)"
     """
 
     def __missing__(self, name: object) -> Any:
