@@ -61,7 +61,7 @@ class Moved(NamedTuple):
         return cost_of(self.noise, self.coordinate, self.shift)
 
 
-class Piece(NamedTuple):
+class HidingNoise(NamedTuple):
     """A noise, how far its nodes move, and what that costs at a coordinate."""
 
     noise: Mechanism
@@ -228,7 +228,9 @@ class Search:
             found[unit] = coordinate, found.get(unit, (0, 0))[1] + abs(amount) ** self._p
         return list(found.values())
 
-    def _counted_record(self, record: Any, amounts: Amounts, parts: list[Piece], start: int, end: int) -> Candidate:
+    def _counted_record(
+        self, record: Any, amounts: Amounts, parts: list[HidingNoise], start: int, end: int
+    ) -> Candidate:
         """The cost is that of the norm of the amounts, and is the same for all coordinates of one unit."""
         by_unit = self.by_unit(amounts)
         costs = (size * part.cost(at) for at, size in by_unit for part in parts)
@@ -253,30 +255,32 @@ class Search:
         units = self.mechanism.units
         return sum((Fraction(abs(amount), units[coordinate]) ** self._p for coordinate, amount in amounts), Fraction(0))
 
-    def _interval_nodes(self, start: int, end: int) -> list[Piece] | None:
+    def _interval_nodes(self, start: int, end: int) -> list[HidingNoise] | None:
         """The nodes that hide a record counted in the releases start < r <= end; None where that is not promised."""
         mechanism, process = self.mechanism, self.mechanism.process
         if isinstance(mechanism, Lagged):
             stamp = (start + 1) * self._every
             if mechanism.shared and isinstance(mechanism.parts[0].process, Rectangle):
-                return [_piece(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))]
+                return [_hiding_noise(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))]
             views = zip(mechanism.parts, self.spec.bounds[self.name].views, strict=True)
             seen = [(part, *_counted(view, self._every, start, end, stamp)) for part, view in views]
-            return [self._interval_piece(part, s, e) for part, s, e in seen if s < e]
+            return [self._interval_noise(part, s, e) for part, s, e in seen if s < e]
         if isinstance(bare_process(process), BY_PATTERN):
             try:
-                return [_piece(mechanism, process.shift_hiding([0] * start + [1] * (end - start)))]
+                return [_hiding_noise(mechanism, process.shift_hiding([0] * start + [1] * (end - start)))]
             except InputError:
                 return None
-        return [self._interval_piece(mechanism, start, end)]
+        return [self._interval_noise(mechanism, start, end)]
 
-    def _interval_piece(self, noise: Mechanism, start: int, end: int) -> Piece:
+    def _interval_noise(self, noise: Mechanism, start: int, end: int) -> HidingNoise:
         process, last = noise.process, self._last
         if isinstance(process, Faded):  # any change moves all of its nodes
             pattern = [0] * start + [1] * (end - start) + [0] * (last - end)
             squares = least_squares(process, last, start, end)
-            return Piece(noise, lambda: process.shift_hiding(pattern), lambda at: cost_of_squares(noise, at, squares))
-        return _piece(noise, self._interval(process, start, end))
+            return HidingNoise(
+                noise, lambda: process.shift_hiding(pattern), lambda at: cost_of_squares(noise, at, squares)
+            )
+        return _hiding_noise(noise, self._interval(process, start, end))
 
     def _interval(self, process: Process, start: int, end: int) -> Shift:
         """Shifts are kept, since every end belongs to many intervals: by the object, which costs less to look up than
@@ -308,8 +312,8 @@ def counted_pair(record: Any, start: int, end: int) -> str:
     return f"one record {record} that is counted in releases {start + 1:,} to {end:,}, or none"
 
 
-def _piece(noise: Mechanism, shift: Shift) -> Piece:
-    return Piece(noise, lambda: shift, lambda at: cost_of(noise, at, shift))
+def _hiding_noise(noise: Mechanism, shift: Shift) -> HidingNoise:
+    return HidingNoise(noise, lambda: shift, lambda at: cost_of(noise, at, shift))
 
 
 def _intervals(last: int, live: int | None, random: Random) -> list[tuple[int, int]]:
