@@ -136,8 +136,8 @@ def test_a_successor_says_where_records_may_be_until_their_receipt_is_handed_in(
     ended = program("erase", "third", *asked, "--receipt", "third.json")
     assert ended.code == 0
     told = [text for text in ended.out.splitlines() if text.startswith("note:")]
-    assert [text.split()[6] for text in told] == ["orders,", "second,"]
-    assert all("hand its receipt in (--earlier)" in text for text in told)
+    assert [text.split()[4] for text in told] == ["orders,", "second,"]
+    assert all("then pass its receipt to --earlier" in text for text in told)
 
     def remains() -> list[str]:
         texts = json.loads((closed / "third.json").read_text())["receipt"]["remains"]

@@ -167,13 +167,13 @@ def test_files_of_one_name_in_two_folders(tmp_path: Path, kind: str) -> None:
 
 
 @KINDS
-def test_taking_up_is_told(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_reading_resumes_is_said(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     path, stream = as_file(tmp_path, kind, [row(), row()]), shop()
     assert Played(path, stream).totals.taken_up is None
     totals = Played(path, stream, source_name=None).totals
     Notes(quiet=False).totals(stream, totals, None)
     told = " ".join(capsys.readouterr().err.split())
-    assert told.replace(" ", "").startswith(f"note:{path}istakenupafter{'row' if kind == 'parquet' else 'line'}")
+    assert told.replace(" ", "").startswith(f"note:{path}resumesafter{'row' if kind == 'parquet' else 'line'}")
 
 
 # Empty input ------------------------------------------------------------------------------------------------------
