@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import Field, asdict, dataclass, field, fields, is_dataclass
 from enum import Enum
@@ -24,21 +24,50 @@ if TYPE_CHECKING:
 METAVARS = {int: "INTEGER", float: "NUMBER", str: "TEXT"}
 
 
-def option(help: str, metavar: str | None = None, *names: str, default: Any = None, **limits: Any) -> Any:
-    """A field of a dataclass that is an option of a command. Its type is that of the field: text, a number (with
-    ``min=`` and ``max=``), a path, an enumeration for one of several words, a list for an option that repeats."""
-    about = {"kind": click.Option, "help": help, "metavar": metavar, "names": names, "limits": limits}
+def option(
+    help: str, metavar: str | None = None, *names: str, group: str | None = None, default: Any = None, **limits: Any
+) -> Any:
+    """A field of a dataclass that is an option of a command. Its type is that of the field: text (with ``words=`` if it
+    is one of several), a number (with ``min=`` and ``max=``), a path, an enumeration, a list for an option that
+    repeats. In the help, the option and those after it in the dataclass stand under the heading ``group``."""
+    about = {"kind": click.Option, "help": help, "metavar": metavar, "names": names, "limits": limits, "group": group}
     return field(default=default, metadata=about)
 
 
-def flag(help: str, *names: str) -> Any:
+def flag(help: str, *names: str, group: str | None = None) -> Any:
     """An option that is given or not, such as ``--count``; there is no ``--no-count``."""
-    return option(help, None, *names, default=False)
+    return option(help, None, *names, group=group, default=False)
 
 
 def argument(help: str, metavar: str) -> Any:
     """An argument that may be left out; as an annotation of a parameter without a default, one that may not."""
     return field(default=None, metadata={"kind": click.Argument, "help": help, "metavar": metavar})
+
+
+class GroupedOptions(click.Command):
+    """Lists its options in groups, those without one last."""
+
+    headings: Mapping[str | None, str]
+    """Of each option that has a group, its heading."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        others: list[tuple[str, str]] = []
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            if record is not None and isinstance(option, click.Option):
+                heading = self.headings.get(option.name)
+                (others if heading is None else sections.setdefault(heading, [])).append(record)
+        for heading, records in [*sections.items(), ("Other options" if sections else "Options", others)]:
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+class Words(click.Choice[str]):
+    """Words that the help and the shell offer. Whoever reads the option refuses all others, and says why."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value
 
 
 def command(function: Callable[..., None]) -> click.Command:
@@ -54,13 +83,19 @@ def command(function: Callable[..., None]) -> click.Command:
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters: list[click.Parameter] = []
+    headings: dict[str | None, str] = {}
     for name, parameter in signature(function).parameters.items():
         if name in groups:
             kinds = get_type_hints(groups[name])
-            parameters += [_parameter(own.name, kinds[own.name], own, own.default) for own in fields(groups[name])]
+            heading = None
+            for own in fields(groups[name]):
+                parameters.append(_parameter(own.name, kinds[own.name], own, own.default))
+                heading = own.metadata.get("group") or heading
+                headings |= {own.name: heading} if heading else {}
         else:
             kind, declared = get_args(hints[name])
             parameters.append(_parameter(name, kind, declared, parameter.default))
+            headings |= {name: heading} if (heading := declared.metadata.get("group")) else {}
 
     def call(**given: Any) -> None:
         # an option that repeats is None where it was not given
@@ -68,7 +103,9 @@ def command(function: Callable[..., None]) -> click.Command:
         made = {name: kind(**{own.name: values.pop(own.name) for own in fields(kind)}) for name, kind in groups.items()}
         function(**made, **values)
 
-    return click.Command(function.__name__, callback=call, params=parameters, help=getdoc(function))
+    made = GroupedOptions(function.__name__, callback=call, params=parameters, help=getdoc(function))
+    made.headings = headings
+    return made
 
 
 def _parameter(name: str, kind: Any, declared: Field[Any], default: Any) -> click.Parameter:
@@ -88,7 +125,9 @@ def _parameter(name: str, kind: Any, declared: Field[Any], default: Any) -> clic
     if kind is bool:
         settings["is_flag"] = True
     else:
-        settings |= {"type": _type(kind, about["limits"]), "metavar": about["metavar"] or METAVARS.get(kind)}
+        type = _type(kind, about["limits"])
+        metavar = about["metavar"] or (None if isinstance(type, Words) else METAVARS.get(kind))
+        settings |= {"type": type, "metavar": metavar}
     if default is not None:
         settings |= {"default": default, "show_default": kind is not bool}
     return click.Option([name, *names], **settings)
@@ -99,23 +138,30 @@ def _type(kind: Any, limits: dict[str, Any]) -> Any:
         return click.Path(path_type=Path)
     if issubclass(kind, Enum):
         return click.Choice(kind)
+    if "words" in limits:
+        return Words(limits["words"])
     if limits:
         return (click.IntRange if kind is int else click.FloatRange)(**limits)
     return kind
 
 
+WHAT, COLUMNS, BUDGET, ROUNDS, INPUT, OUTPUT, STORE, RESTORED = (
+    "What to publish", "Columns", "Budget and horizon", "Rounds", "Input", "Output", "Store and key", "After a restore",
+)  # fmt: skip
+"""The groups of options in the help of commands."""
 SPEC_HELP = "A TOML file that describes the stream. Default: retroact.toml, if it exists."
 MISSING_HELP = "Exit with 0, not 5, when an erasure finds no record."
+TESTING_HELP = "The testing key that the stream was made with: for tests only."
 QUIET_HELP = "Print nothing to stderr but errors."
 StreamArgument = Annotated[str, argument("The folder of a stream, or postgresql://...#name.", "STREAM")]
-TestingKey = Annotated[int | None, option("The testing key that the stream was made with: for tests only.", "SEED")]
+TestingKey = Annotated[int | None, option(TESTING_HELP, "SEED", group=STORE)]
 
 
 @dataclass(frozen=True)
 class Secrets:
     """The files that a durable stream has outside its store."""
 
-    key_file: Path | None = option("The secret key. Default: next to the stream, or RETROACT_KEY.", "FILE")
+    key_file: Path | None = option("The secret key. Default: next to the stream, or RETROACT_KEY.", "FILE", group=STORE)
     fence: Path | None = option("The fence file. Default: next to the key.", "FILE")
 
 
@@ -123,7 +169,9 @@ class Secrets:
 class Restoring:
     """What an operator states about a store that is not the latest, or whose fence is lost."""
 
-    restored: bool = flag("The store is an old backup: replay what was published, without new releases.")
+    restored: bool = flag(
+        "The store is an old backup: replay what was published, without new releases.", group=RESTORED
+    )
     after: int | None = option("The fence is lost, and nothing was published after this round.", "ROUND", min=0)
     erasures_asked: bool = flag("All erasures that a restored store lacks have been requested again.")
 
@@ -137,7 +185,7 @@ class Restoring:
 class Roles:
     """Which columns of a source have which role."""
 
-    id: str | None = option("The id of a record; '' for none.", "COLUMN")
+    id: str | None = option("The id of a record; '' for none.", "COLUMN", group=COLUMNS)
     subject: str | None = option("The person it belongs to; '' for none.", "COLUMN")
     time: str | None = option("When it happened, for rounds by time.", "COLUMN")
     op: str | None = option("What to do with it (add, delete, ...); '' for none.", "COLUMN")

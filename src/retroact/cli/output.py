@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import InputError
 from .files import OutputFile
-from .options import option
+from .options import OUTPUT, option
 
 if TYPE_CHECKING:
     from ..outputs.table import TableForm
@@ -119,7 +119,7 @@ def pyarrow_for(format: str) -> Any:
 class OutputOptions:
     """Where releases are written, and how."""
 
-    out: Path | None = option("Where releases go; written atomically. Default: stdout.", "FILE")
+    out: Path | None = option("Where releases go; written atomically. Default: stdout.", "FILE", group=OUTPUT)
     format: OutputFormat | None = option("Default: by the suffix of --out, or else jsonl.")
 
     def chosen(self) -> OutputFormat:

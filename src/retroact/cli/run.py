@@ -17,19 +17,24 @@ from ..errors import InputError
 from ..feeds.batch import Changes
 from ..feeds.options import Options, options_for
 from ..feeds.play import Feed, open_feed
-from ..feeds.source import STDIN, Source
+from ..feeds.source import FORMATS, STDIN, Source
 from ..feeds.totals import Totals
 from ..messages import plural
 from ..outputs.page import ADD_UP
 from ..store.targets import check_targets
 from ..stream import Durable, Specification, Stream
 from ..stream.open import exists
+from ..stream.rounds import CLOSE_BY, LATE
 from .files import check_sources, put, require_page
 from .files import opened as opened_files
 from .notes import Notes, name_not_found, naming_not_found
 from .options import (
+    INPUT,
     MISSING_HELP,
+    OUTPUT,
     QUIET_HELP,
+    ROUNDS,
+    STORE,
     Restoring,
     Roles,
     Secrets,
@@ -50,16 +55,16 @@ OF_THIS_RUN = ("rounds", "until", "follow", "complete", "source", "input_format"
 class Cutting:
     """Where the rounds of a feed end, and how it is written."""
 
-    rounds: int | None = option("Publish exactly this many rounds. Required for rounds by number.", min=1)
+    rounds: int | None = option("Publish exactly this many rounds. Required for rounds by number.", min=1, group=ROUNDS)
     until: str | None = option("Publish the rounds of the grid up to this time; the file has all of them.", "TIME")
-    close_by: str | None = option("What ends a round: lines, progress, grid or end.")
+    close_by: str | None = option("What ends a round. Default: lines, or the grid.", words=CLOSE_BY)
     start: str | None = option("Where the grid of time starts.", "TIME")
     length: str | None = option("The length of a round on the grid, such as 1h, 1d, 1w or 1mo.")
     end: str | None = option("Where the grid ends.", "TIME")
     time_zone: str | None = option("The zone of days and local times: UTC, +01:00, Europe/Berlin.", "ZONE")
-    late: str | None = option("What to do with records of closed rounds: stamp or refuse.")
+    late: str | None = option("What to do with records of closed rounds. Default: stamp.", words=LATE)
     contribution: int | None = option("The most records that one event stands for.", "C", min=1)
-    input_format: str | None = option("csv, tsv or jsonl. Default: by the name or the content.", "FORMAT")
+    input_format: str | None = option("Default: by the name or the content.", words=FORMATS, group=INPUT)
     delimiter: str | None = option("What separates cells of CSV: ; | tab. Default: found in the header.", "CHARACTER")
     source: str | None = option("The name under which positions are kept. Default: the path of the file.", "NAME")
 
@@ -85,9 +90,9 @@ def _time(text: str | None) -> str | int | None:
 class Reading(Cutting):
     """The same, and how the feed is read."""
 
-    follow: bool = flag("Keep reading as the file grows, until interrupted.")
+    follow: bool = flag("Keep reading as the file grows, until interrupted.", group=INPUT)
     complete: bool = flag("With --store: accept a last line without a line end.")
-    grace: str | None = option("With --follow: how long a round waits for late records.", "LENGTH")
+    grace: str | None = option("With --follow: how long a round waits for late records.", "LENGTH", group=ROUNDS)
     publish_after: str | None = option("With --follow: how long after its end a round is published.", "LENGTH")
 
 
@@ -95,11 +100,11 @@ class Reading(Cutting):
 class RunOptions:
     """Where the stream is kept, and what the operator sees."""
 
+    html: Path | None = option("A page with every statistic as a chart, written at the end.", "FILE", group=OUTPUT)
     quiet: bool = flag(QUIET_HELP, "--quiet", "-q")
-    testing_key: int | None = option("Reproducible noise that anybody can remove: for tests only.", "SEED")
     allow_missing: bool = flag(MISSING_HELP)
-    store: str | None = option("Keep the stream here: a folder, or postgresql://...#name.", "STREAM")
-    html: Path | None = option("A page with every statistic as a chart, written at the end.", "FILE")
+    store: str | None = option("Keep the stream here: a folder, or postgresql://...#name.", "STREAM", group=STORE)
+    testing_key: int | None = option("Reproducible noise that anybody can remove: for tests only.", "SEED")
 
 
 @command

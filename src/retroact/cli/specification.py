@@ -19,7 +19,7 @@ from ..stream.columns import Columns
 from ..stream.rounds import Rounds
 from ..stream.stored import differences
 from .gaps import GAP, require_no_gaps
-from .options import SPEC_HELP, argument, flag, option
+from .options import BUDGET, SPEC_HELP, WHAT, argument, flag, option
 from .statistic_options import BOUNDED, described_by
 from .toml_lines import naming_lines
 
@@ -37,7 +37,7 @@ _LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 class SpecOptions:
     """What to publish: a file, or statistics by options."""
 
-    spec: Path | None = option(SPEC_HELP, "FILE")
+    spec: Path | None = option(SPEC_HELP, "FILE", group=WHAT)
     count: bool = flag("Count the records.")
     sum: list[str] | None = option("The sum of a field, such as amount:0..500; repeatable.", BOUNDED)
     mean: list[str] | None = option("The mean of a field, such as age:0..120; repeatable.", BOUNDED)
@@ -54,19 +54,21 @@ class SpecOptions:
     covariance: list[str] | None = option("Covariances, such as x:0..1,y:0..1.", COLUMNS)
     correlation: list[str] | None = option("Correlations, such as x:0..1,y:0..1.", COLUMNS)
     pca: list[str] | None = option("K principal components, such as x:0..1,y:0..1,z:0..1:2.", "FIELD,...:K")
-    by: list[str] | None = option("Each of these for every category; a last * stands for all others.", "FIELD=A,B,...")
+    by: list[str] | None = option(
+        "Each statistic for every category; end with * to count all others together.", "FIELD=A,B,..."
+    )
     where: list[str] | None = option("Only records for which this holds, such as 'country = DE'.", "CONDITION")
-    epsilon: float | None = option("The budget of the whole published sequence. Required with options.")
-    delta: float | None = option("Such as 1e-6: much less noise over many rounds.")
+    every: int | None = option("Publish only every N-th round.", "N")
+    clip: bool = flag("Move values that are out of bounds to the bound, instead of an error.")
+    skip_missing: bool = flag("Leave records that lack a value out of statistics that need it, instead of an error.")
+    epsilon: float | None = option("The budget of the whole published sequence. Required with options.", group=BUDGET)
+    delta: float | None = option("A value such as 1e-6 means much less noise over many rounds. Default: 0.")
     horizon: int | None = option("The number of rounds, promised in advance. Default: unlimited.")
     window: int | None = option("Count only the records of the last WINDOW rounds.")
     records: int | None = option(
         "About how many records to expect, for expected errors; a public guess, not from the data. Default: 10,000.",
         min=1,
     )
-    every: int | None = option("Publish only every N-th round.", "N")
-    clip: bool = flag("Move values that are out of bounds to the bound, instead of an error.")
-    skip_missing: bool = flag("Leave records that lack a value out of statistics that need it, instead of an error.")
 
     @property
     def given(self) -> bool:

@@ -21,6 +21,7 @@ from .lengths import length_of, length_text
 CloseBy = Literal["lines", "progress", "grid", "end"]
 Late = Literal["stamp", "refuse"]
 CLOSE_BY: tuple[CloseBy, ...] = ("lines", "progress", "grid", "end")
+LATE: tuple[Late, ...] = ("stamp", "refuse")
 LARGEST_CONTRIBUTION = 10_000
 _GRID = tuple(Grid.parameters())
 _PLAIN = ("close_by", "late_events", "contribution")
@@ -56,7 +57,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "close_by", checked_close_by(self.close_by, grid=self.grid is not None))
-        choice(self.late_events, ("stamp", "refuse"), "late_events")
+        choice(self.late_events, LATE, "late_events")
         if self.contribution is not None:
             expected = f"a whole number from 1 to {LARGEST_CONTRIBUTION:,}"
             positive_int(self.contribution, "contribution", most=LARGEST_CONTRIBUTION, expected=expected)
