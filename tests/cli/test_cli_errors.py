@@ -297,3 +297,17 @@ def test_unexpected_errors_are_not_hidden(program: Program, monkeypatch: pytest.
     monkeypatch.setattr("retroact.cli.run.Stream.from_specification", broken)
     with pytest.raises(ZeroDivisionError):
         program("run", "-", "--spec", "shop.toml", stdin=b'{"op": "close"}\n')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("run x --rounds 0", "0 is not in the range x>=1 - at --rounds"),
+        ("run x --format foo", "'foo' is not one of 'jsonl', 'csv', 'parquet', 'arrow' - at --format"),
+        ("run", "missing argument 'EVENTS'"),
+        ("run x y\x1b[2J", "got unexpected extra argument (y\\x1b[2J)"),
+    ],
+)
+def test_a_wrong_command_line_is_an_error_like_any_other(arguments: str, message: str, program: Program) -> None:
+    ended = program(*arguments.split())
+    assert (ended.code, ended.out, ended.err) == (2, "", f"error: {message}\nhint: retroact run --help\n")

@@ -12,7 +12,7 @@ from support.cli_program import CLOSE, Program, lines
 
 FLIGHTS = [{"carrier": f"c{n % 3}", "delay": None if n % 4 == 0 else 5 + n % 20} for n in range(200)]
 OPTIONS = ("--count", "--mean", "delay:-60..600:1", "--skip-missing", "--epsilon", 400, "--horizon", 3)
-NOTE = "note: mean_delay leaves out 50 surviving records for want of a value\n"
+NOTE = "note: mean_delay leaves out 50 surviving records without a value\n"
 
 
 def test_a_count_counts_every_record_whatever_else_it_lacks(program: Program, folder: Path) -> None:
@@ -72,4 +72,4 @@ def test_a_store_goes_on_with_records_that_lack_values(program: Program, folder:
     assert two.code == 0, two.err
     assert "0 records added, 2 removed; 1 deletion named nothing" in two.err
     assert "delay leaves out" not in two.err
-    assert "note: jets leaves out 1 surviving record for" in two.err
+    assert "note: jets leaves out 1 surviving record without a value" in two.err

@@ -82,7 +82,7 @@ def test_epsilon_from_errors(program: Program) -> None:
     [
         (("--error", "count"), "such as orders=50, got 'count' - at --error"),
         (("--error", "count=x"), "such as orders=50, got 'count=x' - at --error"),
-        (("--error", "count=40"), "expected a wanted error for every statistic, got none - at errors.sum_amount"),
+        (("--error", "count=40"), "expected a wanted error for every statistic, got none - at --error sum_amount"),
         (("--error", "count=40", "--error", "sum_amount=0"), "expected a number above 0"),
         (("--error", "count=40", "--error", "sum_amount=1", "--error", "x=1"), "got 'x'"),
     ],
@@ -93,7 +93,22 @@ def test_bad_errors(options: tuple[str, ...], message: str, program: Program) ->
     assert message in ended.err
 
 
-def test_epsilon_from_errors_chooses_regions_anew(program: Program, folder: Path) -> None:
+def test_errors_that_no_epsilon_reaches(program: Program) -> None:
+    ended = program("plan", "--sum", "a:0..1:0.000001", "--error", "sum_a=0.02", "--horizon", 1000)
+    wanted = "these would cost about epsilon = 2,000, and at most 1,000 is possible - at --error"
+    assert (ended.code, ended.err) == (2, f"error: expected larger errors: {wanted}\n")
+
+
+@pytest.mark.parametrize("error", [0.0001, 0.5, 1, 3, 30, 300, 3000])
+def test_an_error_below_a_lattice_step_and_one_far_above_are_reached(error: float) -> None:
+    """With an epsilon that is needed: half of it gives a larger error."""
+    found = ra.solve({"a": ra.Integer(0, 9)}, {"n": ra.Count()}, errors={"n": error}, horizon=10)
+    assert found["n"].half_width <= error
+    half = ra.Specification({"a": ra.Integer(0, 9)}, {"n": ra.Count()}, epsilon=found.epsilon / 2, horizon=10)
+    assert ra.plan(half)["n"].half_width > error
+
+
+def test_epsilon_from_errors_chooses_regions_again(program: Program, folder: Path) -> None:
     """With the epsilon that was found, the stream has the error that was asked for."""
     file = folder / "clusters.toml"
 

@@ -182,7 +182,7 @@ def test_help_and_docs_name_every_command_and_its_module() -> None:
         assert f"  {name} " in shown
         assert name in modules
         assert f"| `retroact {name}` |" in page
-    assert b"No such command 'rum'. Did you mean 'run'?" in retroact("rum").stderr
+    assert b"error: no such command 'rum'. Did you mean 'run'?\nhint: retroact --help\n" in retroact("rum").stderr
 
 
 def test_of_several_exit_codes_the_gravest_counts() -> None:

@@ -123,7 +123,7 @@ def test_other_statistics_and_options(program: Program, folder: Path) -> None:
         (round, name) for round in (2, 4) for name in ("mean_age", "variance_height")
     ]
     assert "4 rounds; 3 records added" in ended.err
-    assert "note: mean_age leaves out 1 surviving record for want of a value\n" in ended.err
+    assert "note: mean_age leaves out 1 surviving record without a value\n" in ended.err
     assert "variance_height leaves out" not in ended.err
 
 

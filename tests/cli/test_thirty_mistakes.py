@@ -293,7 +293,7 @@ MISTAKES: dict[str, Mistake] = {
         ORDERS,
         f"run orders.csv --cuont {BUDGET}",
         (
-            "No such option '--cuont'",
+            "error: no such option '--cuont'",
             "Did you mean one of: '--count'",
         ),
     ),
@@ -354,7 +354,7 @@ MISTAKES: dict[str, Mistake] = {
     "several texts for missing values in one option": Mistake(
         "amount\n1\nN/A\n-\n",
         f"run orders.csv --sum amount:0..5 --na-values N/A,- --skip-missing {BUDGET}",
-        ("sum_amount leaves out 2 surviving records for want of a value",),
+        ("sum_amount leaves out 2 surviving records without a value",),
         code=0,
     ),
     "a JSON array": Mistake(

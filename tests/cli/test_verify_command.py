@@ -55,9 +55,12 @@ def test_what_was_tampered_with_is_found(program: Program, orders: Path) -> None
 
 def test_other_things_than_a_stream(program: Program, orders: Path) -> None:
     (orders.parent / "things").mkdir()
-    for target in ("things", "nowhere"):
+    for target, expected in {
+        "things": "expected the folder of a stream, got none",
+        "nowhere.json": "expected a stream or the file of a receipt, got nothing of that name",
+    }.items():
         ended = program("verify", target)
-        assert (ended.code, ended.err) == (2, f"error: {target}: expected the folder of a stream, got none\n")
+        assert (ended.code, ended.err) == (2, f"error: {target}: {expected}\n")
     assert not list((orders.parent / "things").iterdir())
     ended = program("verify", "orders", "--subject", "ben-c")
     assert ended.code == 2

@@ -226,7 +226,7 @@ def test_one_run_alone_has_a_contract():
     schema = ra.Schema(SCHEMA)
     found = model.run(encoded(rides(3000)), schema, Coins(bytes(32)))
     assert found.to_dict() == model.run(encoded(rides(3000)), schema, Coins(bytes(32))).to_dict()
-    assert model.run(Rows.empty(schema), schema, Coins(bytes(32))).notes == ("too few records to tell from none",)
+    assert model.run(Rows.empty(schema), schema, Coins(bytes(32))).notes == ("too few records: there may be none",)
 
 
 @pytest.mark.parametrize(

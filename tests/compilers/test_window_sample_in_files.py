@@ -170,7 +170,7 @@ def test_wanted_errors_are_solved_for_where_they_are_known():
     wanted = ra.solve(schema, {"it": WindowSample(Median("x"), window=24)}, errors={"it": 100}, delta=1e-6, horizon=99)
     assert 99 < wanted["it"].half_width <= 100
     small = {"it": WindowSample(Median("x"), window=24, size=100)}
-    with pytest.raises(InputError, match=r"which no budget takes off.*errors\.it"):
+    with pytest.raises(InputError, match=r"no budget makes smaller.*errors\.it"):
         ra.solve(schema, small, errors={"it": 10}, delta=1e-6, horizon=99)
     for of in (Values(Fraction(1, 10)), Median("age", epsilon=0.1)):
         with pytest.raises(InputError, match=r"whose error is known.*errors\.it"):

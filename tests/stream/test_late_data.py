@@ -92,5 +92,5 @@ def test_solving_for_wanted_errors_takes_thresholds_and_bias_into_account():
         )
     )
     assert again["d"].half_width == pytest.approx(found["d"].half_width)
-    with pytest.raises(ra.InputError, match="no budget takes off"):
+    with pytest.raises(ra.InputError, match="no budget makes smaller"):
         ra.solve(schema, statistics, errors={"h": 60, "d": 10}, delta=1e-6, horizon=256, late=False)

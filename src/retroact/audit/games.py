@@ -88,7 +88,7 @@ def too_large(claim: Guarantee, runs: int) -> str:
         return "No privacy is claimed."
     return (
         f"Even {MOST_TIMES * runs:,} runs could not refute a claim of epsilon = {decimal(claim.epsilon)}, whatever is "
-        "published: the tests from inside are what counts."
+        "published: only the tests that look inside can find a violation."
     )
 
 

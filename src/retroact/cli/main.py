@@ -88,8 +88,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except SystemExit as ended:
         code = ended.code
     except click.ClickException as error:
-        error.show()
-        code = error.exit_code
+        code = _misused(error)
     except click.Abort:
         code = INTERRUPTED
     except ExceptionGroup as several:
@@ -127,6 +126,23 @@ def _fail(error: Exception) -> int:
     if isinstance(error, InputError) and error.hint is not None:
         message(console, f"hint: {error.hint}")
     return code
+
+
+def _misused(error: click.ClickException) -> int:
+    """Print what is wrong with the command line, in the form of all other errors; returns the exit code."""
+    from .console import console_for, message
+
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return error.exit_code
+    text, context = error.format_message(), getattr(error, "ctx", None)
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
+        text = f"{error.message.removesuffix('.')} - at {error.param.get_error_hint(context).strip(chr(39))}"
+    console = console_for("stderr")
+    message(console, f"error: {text[:1].lower()}{text[1:].removesuffix('.')}", "red")
+    if context is not None:
+        message(console, f"hint: {context.command_path} --help")
+    return error.exit_code
 
 
 def _drop_stdout() -> None:

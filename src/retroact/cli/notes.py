@@ -165,7 +165,7 @@ class Notes:
             )
         for name, count in stream.left_out().items():
             if count:
-                self.line(f"note: {name} leaves out {plural(count, 'surviving record')} for want of a value")
+                self.line(f"note: {name} leaves out {plural(count, 'surviving record')} without a value")
         self._aggregated(stream.guarantee, contribution)
         done = [plural(totals.rounds, "round"), f"{plural(totals.added, 'record')} added, {totals.removed:,} removed"]
         if totals.ignored_deletions:

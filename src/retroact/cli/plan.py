@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
@@ -42,7 +43,8 @@ def plan(
     spec = asked.specification(epsilon=1.0 if error else None)
     if error:
         limits = {name: getattr(spec, name) for name in LIMITS}
-        result = solve(spec.schema, spec.statistics, errors=wanted_errors(error), **limits)
+        with _at_errors():
+            result = solve(spec.schema, spec.statistics, errors=wanted_errors(error), **limits)
     else:
         result = planned(spec)
     if as_json:
@@ -90,6 +92,16 @@ def wanted_errors(texts: Sequence[str]) -> Mapping[str, float]:
         if not (name and equals):
             raise InputError(f"expected a statistic and its error, such as orders=50, got {text!r}", place="--error")
     return wanted
+
+
+@contextmanager
+def _at_errors() -> Iterator[None]:
+    """An error at a wanted error is at the option."""
+    try:
+        yield
+    except InputError as error:
+        whole, _, name = (error.path or "").partition(".")
+        raise error.moved(f"--error {name}".strip()) if whole == "errors" else error from None
 
 
 def _rounded_up(value: float) -> str:

@@ -10,6 +10,7 @@ from ..errors import InputError, VerificationError
 from ..messages import plural
 from ..store.receipt import Receipt, public_key
 from ..store.receipt import verify as check
+from ..store.targets import POSTGRES
 from .console import console_for, say
 from .options import Secrets, TestingKey, argument, command, opened, option
 from .progress import Progress
@@ -46,6 +47,8 @@ def verify(
         return
     if order.stream is not None or order.subject or order.request:
         raise InputError(f"{target}: expected the file of a receipt with these options", place="--stream")
+    if not (target.startswith(POSTGRES) or Path(target).exists()):
+        raise InputError(f"{target}: expected a stream or the file of a receipt, got nothing of that name")
     with opened(target, secrets, testing_key) as open_stream, Progress(console_for("stderr")) as progress:
         where = open_stream.store.where
         result = open_stream.verify(

@@ -130,7 +130,7 @@ class LinearModel(NoisySums):
         descent = Descent(rows, features, target, self)
         found, records = descent.run(ask)
         deviation = float(deviations[-1]) / math.sqrt(self.iterations)
-        notes = ("too few records to tell from none",) if records < LEAST * deviation else ()
+        notes = ("too few records: there may be none",) if records < LEAST * deviation else ()
         shared: dict[str, Any] = {"records": float(rounded(np.array(records), deviation)), "notes": notes}
         slopes = features.balanced(found[1:]) * features.stretch
         offsets = found[0] * (INTERCEPT / LENGTH)

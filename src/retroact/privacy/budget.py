@@ -35,8 +35,12 @@ class Share(msgspec.Struct, frozen=True):
         return PureDP(float(self.amount)) if self.kind == "pure" else GaussianDP(math.sqrt(self.amount))
 
 
+LARGEST_EPSILON = 1000
+
+
 def check_epsilon(epsilon: float | Fraction) -> Fraction:
-    return Fraction(number(epsilon, "epsilon", "a number above 0 and up to 1,000", above=0, most=1000))
+    expected = f"a number above 0 and up to {LARGEST_EPSILON:,}"
+    return Fraction(number(epsilon, "epsilon", expected, above=0, most=LARGEST_EPSILON))
 
 
 def check_budget(epsilon: float | Fraction, delta: float | Fraction) -> tuple[Fraction, Fraction]:

@@ -20,6 +20,7 @@ from ..noise.default_process import Law
 from ..outputs.frames import Tabular
 from ..outputs.table import Column, Table
 from ..privacy import GaussianDP, Guarantee
+from ..privacy.budget import LARGEST_EPSILON
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..statistics.answer_rows import Kind
@@ -210,12 +211,21 @@ def solve(
     shape |= {"weights": dict.fromkeys(statistics, 1.0), "late": late}
     spec = Specification(schema, statistics, epsilon=1.0, **shape)
     found = [_solved(spec.replace(law=one), errors) for one in ((law,) if law else spec.laws)]
-    return plan(min(found, key=lambda spec: spec.epsilon))
+    affordable = [one for one in found if isinstance(one, Specification)]
+    if not affordable:
+        cost = min(one for one in found if isinstance(one, float))
+        raise InputError(
+            f"expected larger errors: these would cost about epsilon = {cost:,.0f}, and at most {LARGEST_EPSILON:,} is "
+            "possible",
+            place="errors",
+        )
+    return plan(min(affordable, key=lambda spec: spec.epsilon))
 
 
-def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification:
-    """Under one law. Errors are inversely proportional to mu or epsilon, up to the lattice, so a few steps close the
-    gap; if noise is coarse on its lattice, the cheapest step that reaches the errors is taken."""
+def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification | float:
+    """Under one law; or the epsilon that is needed, where it is too large. Errors are inversely proportional to mu or
+    epsilon, up to the lattice, so a few steps close the gap; if noise is coarse on its lattice, the cheapest step that
+    reaches the errors is taken."""
     reached: list[Specification] = []
     for step in range(24):
         now = {name: _expect(spec, name).half_width for name in spec.statistics}
@@ -225,11 +235,15 @@ def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification:
                     "expected a statistic whose error is known and grows less with its budget", place=f"errors.{name}"
                 )
         ratios = {name: _ratio(spec, name, now[name], errors[name]) for name in errors}
-        reached += [spec] if max(ratios.values()) <= 1 else []
-        if reached and (step >= 8 or (max(ratios.values()) >= 0.999 and min(ratios.values()) > 0.99)):
+        enough = max(ratios.values()) <= 1
+        reached += [spec] if enough else []
+        if reached and (step >= 8 or (enough and max(ratios.values()) >= 0.999 and min(ratios.values()) > 0.99)):
             break
-        epsilon, weights = _rescale(spec, {name: ratio * 1.0005 for name, ratio in ratios.items()})
-        spec = spec.replace(epsilon=epsilon, weights=weights)
+        # an error that is 0 on its lattice says only that less will do
+        epsilon, weights = _rescale(spec, {name: (ratio or 0.5) * 1.0005 for name, ratio in ratios.items()})
+        if epsilon > LARGEST_EPSILON and spec.epsilon == LARGEST_EPSILON:
+            return epsilon
+        spec = spec.replace(epsilon=min(epsilon, LARGEST_EPSILON), weights=weights)
     return min(reached or [spec], key=lambda spec: spec.epsilon)
 
 
@@ -238,7 +252,8 @@ def _ratio(spec: Specification, name: str, half_width: float, wanted: float) -> 
     bias = spec.bounds[name].floor(spec.records_of(name))
     if wanted <= bias:
         raise InputError(
-            f"expected more than {bias:.4g}, which no budget takes off (see the plan), got {wanted!r}",
+            f"expected more than {bias:.4g}, the part of the error that no budget makes smaller (see the plan), got "
+            f"{wanted!r}",
             place=f"errors.{name}",
         )
     return (half_width - bias) / (wanted - bias)

@@ -132,7 +132,7 @@ def warnings_of(made: Products, moments: NoisyMoments) -> Iterator[str]:
     few = moments.sums[0] < FEWEST * moments.sum_deviation
     named = [str(one) for one, rare in zip(made.target.classes, few.tolist(), strict=True) if rare]
     if named:
-        yield f"too few records to tell from none: {', '.join(named)}"
+        yield f"classes with too few records, or none: {', '.join(named)}"
 
 
 class ClassifierModel(ClassModel):

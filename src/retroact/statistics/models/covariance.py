@@ -88,7 +88,7 @@ def common(moments: NoisyMoments, errors: Any) -> dict[str, Any]:
     few = moments.count < LEAST * moments.count_deviation
     return {
         "records": float(rounded(np.array(moments.count), moments.count_deviation)),
-        "notes": ("too few records to tell from none",) * few,
+        "notes": ("too few records: there may be none",) * few,
         "error": errors.tolist() if isinstance(errors, np.ndarray) else errors,
     }
 

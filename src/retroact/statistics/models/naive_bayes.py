@@ -135,7 +135,7 @@ def _shares(counts: F64, deviation: float) -> F64:
 def _warnings(noisy: Noisy, target: ClassTarget, deviation: float) -> list[str]:
     counts = noisy.values[: target.size].tolist()
     few = [str(one) for one, count in zip(target.classes, counts, strict=True) if count < LEAST * deviation]
-    return [f"too few records to tell from none: {', '.join(few)}"] * bool(few)
+    return [f"classes with too few records, or none: {', '.join(few)}"] * bool(few)
 
 
 class CategoricalNBModel(ClassModel):

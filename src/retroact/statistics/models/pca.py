@@ -114,7 +114,7 @@ def _warnings(values: F64, gaps: F64, radius: float) -> Iterator[str]:
     count = len(gaps)
     noise = int((values[:count] <= radius).sum())
     if noise:
-        yield f"{noise} of {count} components cannot be told from noise"
+        yield f"{noise} of {count} components cannot be distinguished from noise"
     for place, gap in enumerate(gaps.tolist()[: count - noise]):
         if gap < radius / 2:
             yield f"component {place} varies about as much as the next one: they may turn"

@@ -167,7 +167,7 @@ class _Fitted:
 
     def _warnings(self, shrinks: bool) -> Iterator[str]:
         if self._moments.count < LEAST * self._moments.count_deviation:
-            yield "too few records to tell from none"
+            yield "too few records: there may be none"
         elif shrinks:
             yield "some features vary too little for this noise: their coefficients are shrunk towards 0"
 
