@@ -111,6 +111,63 @@ def test_the_page_of_the_demo():
         ElementTree.fromstring(svg)
 
 
+def hostile_stream():
+    """A stream whose statistics, columns, groups, and bins have such names."""
+    fields = {"city" + HOSTILE: ra.Text(), "sort" + HOSTILE: ra.Category(["b", HOSTILE])}
+    number, x, y = "age" + HOSTILE, "x" + HOSTILE, "y" + HOSTILE
+    fields |= {number: ra.Integer(0, 120), x: ra.Number(0, 1), y: ra.Number(0, 1)}
+    city, sort, *_ = fields
+    statistics = {
+        "count" + HOSTILE: ra.Count(), "bins" + HOSTILE: ra.Histogram(city),
+        "pairs" + HOSTILE: ra.Histogram([city, sort]),
+        "groups" + HOSTILE: ra.GroupBy(sort, ra.Count()), "middle" + HOSTILE: ra.Quantiles(number, [0.5]),
+        "centres" + HOSTILE: ra.KMeans([x, y], 2), "line" + HOSTILE: ra.Ridge(target=number, columns=[x, y]),
+    }  # fmt: skip
+    stream = ra.Stream(fields, statistics, epsilon=200.0, delta=1e-5, horizon=4, key=ra.Key.for_testing(1))
+    for _ in range(2):
+        rows = [{city: f"{HOSTILE}{i % 3}", sort: HOSTILE, number: i % 90, x: 0.5, y: (i % 7) / 7} for i in range(400)]
+        stream.add(rows)
+        stream.close_round()
+    return stream
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return hostile_stream()
+
+
+def test_the_page_of_releases(hostile):
+    written = hostile.releases().page()
+    harmless(written, least=40)
+    for name in ("count", "bins", "pairs", "groups", "middle", "centres", "line"):
+        assert name + SHOWN in unescape(written)
+    for svg in re.findall(r"<svg.*?</svg>", written, re.DOTALL):
+        ElementTree.fromstring(svg)
+
+
+def test_the_tables_in_notebooks(hostile):
+    for shown in (hostile.releases(), hostile.plan()):
+        harmless(shown._repr_html_(), least=7)
+
+
+def test_the_page_of_a_run_from_a_file_with_such_a_name(tmp_path, monkeypatch):
+    """In names of files, columns, statistics and values."""
+    from retroact.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    mark = "<script>alert('1')</script>\u202e\""
+    file = Path(mark.replace("/", "\\") + ".csv")
+    quoted = '"' + mark.replace('"', '""') + '"'
+    file.write_text(f"{quoted},b\n" + f"{quoted},1\n" * 300)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(file), "--histogram", mark, "--sum", "b:0..3", "--epsilon", "90", "--delta", "1e-6",
+              "--rounds", "1", "--html", "page.html", "--out", "out.jsonl", "-q"])  # fmt: skip
+    assert ended.value.code == 0
+    written = Path("page.html").read_text()
+    harmless(written, least=0)
+    assert unescape(written).count(printable(mark)) >= 3
+
+
 def test_the_picture_of_centres():
     points = np.array([[0.0, 1.0], [2.0, 5.0]])
     found = Centres(points, np.array([3.0, 4.0]), columns=("x" + HOSTILE, "y" + HOSTILE), notes=("a", HOSTILE))
