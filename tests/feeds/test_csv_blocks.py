@@ -20,6 +20,7 @@ from retroact.feeds.encoded_cells import EncodedCells
 from retroact.feeds.options import Options
 from retroact.feeds.readers.csv import CsvFile
 from retroact.feeds.readers.csv_blocks import PlainRows
+from retroact.feeds.readers.csv_text import valid_blocks
 from retroact.feeds.refusals import Refusals
 from retroact.feeds.source import Source
 from retroact.schema import Schema
@@ -304,3 +305,16 @@ def test_what_is_skipped_is_counted_once() -> None:
     content = b"diff,n\n0,1\n1,2\n0,3\n1,x\n"
     columns = Columns.from_spec({"op": "diff"})
     both(content, Options(columns, refusals=Refusals()), Schema({"n": ra.Integer(0, 9)}))
+
+
+class Pieces(io.BytesIO):
+    """What a pipe holds at the moment: a line."""
+
+    def read1(self, size: int | None = -1) -> bytes:
+        return self.readline()
+
+
+@pytest.mark.parametrize(("path", "count"), [(None, 3), ("orders.csv", 1)])
+def test_lines_of_a_pipe_are_taken_as_they_come(path: str | None, count: int) -> None:
+    source = Source("orders", "CSV", Pieces(b"a,b\n1,2\n3,4\n"), path=path)
+    assert len(list(valid_blocks(source, None))) == count

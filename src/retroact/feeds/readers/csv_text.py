@@ -38,12 +38,12 @@ def valid_blocks(source: Source, refusals: Refusals | None) -> Iterator[bytes]:
 
 
 def _large_blocks(source: Source) -> Iterator[bytes]:
-    """Blocks of some size, unless somebody waits for small ones."""
-    content = b""
+    """Blocks of some size, unless somebody may wait for small ones: who follows a file, or writes to a pipe."""
+    content, waits = b"", source.follow or source.path is None
     try:
         for block in source.blocks():
             content += block
-            if source.follow or len(content) >= LARGE:
+            if waits or len(content) >= LARGE:
                 yield content
                 content = b""
     except InputError:
