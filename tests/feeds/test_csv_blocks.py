@@ -286,8 +286,9 @@ def test_whole_numbers_of_rows(role: str, cell: str) -> None:
     cut = Rounds(grid=Grid(0, 3600, 3600 * 500_000)) if role == "ts" else Rounds(close_by="lines")
     names = ["n", *dict.fromkeys(["stamp", role])]
     rows = [",".join({"n": "7", "stamp": "1", role: text}[name] for name in names) for text in ("3", cell)]
-    content = "\n".join([",".join(names), *rows]).encode()
-    both(content, Options(Columns.from_spec(columns), cut), Schema({"n": ra.Integer(0, 9)}))
+    for some in (rows, rows[1:], rows[1:] * 3):
+        content = "\n".join([",".join(names), *some, ""]).encode()
+        both(content, Options(Columns.from_spec(columns), cut), Schema({"n": ra.Integer(0, 9)}))
 
 
 def test_rows_without_records_need_no_values() -> None:

@@ -17,8 +17,9 @@ _LATER = ~MASKS
 _PAIRS, _FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 
 
-def decimals(texts: PackedTexts) -> tuple[I64, I64, Mask]:
-    """Units and places, so that a text is ``units / 10^places``; and for which texts this holds.
+def decimals(texts: PackedTexts, *, points: bool = True) -> tuple[I64, I64, Mask]:
+    """Units and places, so that a text is ``units / 10^places``; and for which texts this holds. Without ``points``, it
+    does not hold for those that have one.
 
     >>> import numpy as np
     >>> texts = PackedTexts.of(b"12.50-3.5e0", np.array([0, 5, 7, 9, 11]), np.ones(4, bool))
@@ -40,7 +41,7 @@ def decimals(texts: PackedTexts) -> tuple[I64, I64, Mask]:
         words.append((windows[ends - after] ^ _ZEROS) & _LATER[rest if longest <= 8 else np.clip(rest, 0, 8)])
     odd = [_are_no_digits(word) for word in words]
     places = np.zeros(count, np.int64)
-    if any(some.any() for some in odd):
+    if points and any(some.any() for some in odd):
         fixed = _without_fixed_points(words[0]) if len(words) == 1 else None
         if fixed is not None:
             words, places, sizes = [fixed[0]], np.full(count, fixed[1]), sizes - 1

@@ -97,10 +97,9 @@ def _numerals(cells: ColumnValues, *, signed: bool = True) -> ColumnValues | Non
         return None
     present: Mask = cells.values.sizes > 0
     texts = cells.values.take(present)
-    units, places, clear = decimals(texts)
-    points = texts.data[texts.starts + texts.sizes - 1] == ord(".")
+    units, _, clear = decimals(texts, points=False)
     signs = texts.data[texts.starts] == ord("-")
-    if not clear.all() or places.any() or points.any() or (signs.any() and not signed):
+    if not clear.all() or (signs.any() and not signed):
         return None
     numbers = np.zeros(len(present), np.int64)
     numbers[present] = units
