@@ -41,7 +41,7 @@ TEST = "deletions from models"
 STAYING, MOST = 60, 16
 # The guarantees, as mu, of models that are nearly exact; the attacker computes with the last.
 NEARLY_EXACT = 64, 256
-# The share of right guesses that must be a violation; up to so many times the bits are tried for it.
+# The share of right guesses that must be a violation, and the multiples of the bits that are tried to show it.
 CLEAR, TIMES = 0.95, (1, 2, 4, 8)
 
 
@@ -139,7 +139,7 @@ class Attacked:
 
 @dataclass(frozen=True)
 class ModelDeletions(Check[Attacked]):
-    """About so many deletions, against what ε and δ allow."""
+    """Guesses about ``bits`` deletions, compared with what ε and δ allow."""
 
     bits: int
     confidence: float

@@ -180,7 +180,7 @@ class Reconstruction(Check[AttackPlan]):
     delta: float
     confidence: float
     question = (
-        "Can somebody who adds and deletes records of their own work out, from the published counts of different "
+        "Can somebody who adds and deletes their own records work out, from the published counts of different "
         "values, which secret records are there?"
     )
 

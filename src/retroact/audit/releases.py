@@ -1,7 +1,7 @@
 """What is published, number by number: exact totals with the noise of their names added, and nothing else.
 
-The tests from inside look at totals and laws; this one ties them to what is really published (`testing.running`). And
-the parts of the budget are added up anew.
+The tests that look inside see totals and laws; this one ties them to what is really published (`testing.running`). And
+the parts of the budget are added up again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Budget(Check[list[Measure]]):
     def run(self, target: list[Measure], seeds: Seeds) -> Finding:
         spent = self._spent(target)
         return Finding(
-            tried="The exact part of each statistic, composed anew: epsilons and deltas are added, and so are squares "
+            tried="The exact part of each statistic, composed again: epsilons and deltas are added, and so are squares "
             "of μ; the Gaussian part is converted at what is left of δ.",
             runs=len(target),
             verdict="passed" if spent <= self.epsilon * (1 + 1e-9) else "violation",

@@ -39,7 +39,7 @@ class Console:
         self.print("\n".join(lines))
 
     def styled(self, text: str, style: str = "") -> str:
-        """The same with colours, where they are shown.
+        """Add colours to a text, if they are shown.
 
         >>> Console("stdout", terminal=True).styled("done", "bold green")
         '\\x1b[1;32mdone\\x1b[0m'
@@ -61,5 +61,5 @@ def message(console: Console, text: str, style: str = "") -> None:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """The same without colours."""
+    """Print a line without colours, control characters escaped."""
     click.echo(printable(text), err=err)

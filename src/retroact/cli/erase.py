@@ -268,7 +268,7 @@ class EarlierReceipts:
         return self._found.get(erasure.now.content, [])
 
     def show(self, erasure: Requested) -> None:
-        """Where records may still be."""
+        """Print where records may still be."""
         for held in erasure.unerased(self.of(erasure)):
             say(
                 f"note: this stream continues {held.where}, which still holds records: erase there too, under "

@@ -54,7 +54,7 @@ class OutputFile:
                 self._file.flush()
 
     close = flush
-    """For a Parquet writer, which does not own the file."""
+    """Called by a Parquet writer, which does not own the file."""
 
     def sync(self) -> None:
         with os_errors(*self._where):

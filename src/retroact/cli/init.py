@@ -83,7 +83,7 @@ def _is_odd(name: str, kind: Kind, found: Proposal, header: FileHeader) -> bool:
 def _with_options(
     found: Proposal, header: FileHeader, roles: Mapping[str, object], publish: Sequence[str] | None
 ) -> Proposal:
-    """With the roles and columns that options name."""
+    """Add the roles and columns that options name."""
     given = {role: own["column"] if isinstance(own, dict) else str(own) for role, own in roles.items()}
     named = [(f"--{role}", column) for role, column in given.items() if column]
     named += [("--publish", column) for column in publish or ()]

@@ -35,7 +35,7 @@ COMMANDS = {
 PROGRAM = "retroact"
 INTERRUPTED = 130
 GRAVEST = (4, 2, 3, 5)
-"""Of several reasons to fail, the first of these is the exit code."""
+"""If several things fail, the first of these that occurs is the exit code."""
 
 
 class Commands(click.Group):

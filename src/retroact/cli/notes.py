@@ -91,7 +91,7 @@ class Notes:
             self.line(f"example, {reader.unit} {example[0]}: {text if len(text) <= 300 else f'{text[:300]}…'}")
 
     def _taken_up(self, totals: Totals) -> None:
-        """Where the feed was resumed; shown once, with the first events or, where there are no more, at the end."""
+        """Show where the feed was resumed: once, with the first events or, where there are no more, at the end."""
         if totals.taken_up is not None and totals.taken_up != self._resumed:
             self._resumed = totals.taken_up
             self.line(f"note: {totals.taken_up}")

@@ -48,7 +48,7 @@ class GroupedOptions(click.Command):
     """Lists its options in groups, those without one last."""
 
     headings: Mapping[str | None, str]
-    """Of each option that has a group, its heading."""
+    """The headings of options, by name; an option without a group has none."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -197,7 +197,7 @@ class Roles:
 
     @property
     def table(self) -> dict[str, Any]:
-        """As the table [columns] of a specification has them."""
+        """The roles as the table [columns] of a specification."""
         given = asdict(self)
         texts = given.pop("na_values")
         given["na_values"] = texts and [part for text in texts for part in listed(text)]

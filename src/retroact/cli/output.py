@@ -117,7 +117,7 @@ def pyarrow_for(format: str) -> Any:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where releases are written, and how."""
+    """Options for where and how releases are written."""
 
     out: Path | None = option("Where releases go; written atomically. Default: stdout.", "FILE", group=OUTPUT)
     format: OutputFormat | None = option("Default: by the suffix of --out, or else jsonl.")

@@ -51,7 +51,7 @@ class Proposal:
     ignored: tuple[str, ...] = ()
 
     def with_roles(self, roles: Mapping[str, str]) -> Proposal:
-        """With other roles; their columns are no longer published."""
+        """Change the roles; columns that have one are no longer published."""
         fields, others = (
             {name: kind for name, kind in own.items() if name not in roles.values()}
             for own in (self.fields, self.others)
@@ -61,7 +61,7 @@ class Proposal:
         return Proposal(dict(roles), fields, others, tuple(ignored))
 
     def publishing(self, names: Sequence[str], columns: Mapping[str, Kind]) -> Proposal:
-        """With these of all columns published, and no others."""
+        """Publish these columns and no others."""
         chosen = {name: columns[name] for name in dict.fromkeys(names)}
         others = {name: kind for name, kind in {**self.fields, **self.others}.items() if name not in chosen}
         return Proposal(self.roles, chosen, others, tuple(name for name in self.ignored if name not in chosen))

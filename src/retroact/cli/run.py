@@ -53,7 +53,7 @@ OF_THIS_RUN = ("rounds", "until", "follow", "complete", "source", "input_format"
 
 @dataclass(frozen=True)
 class Cutting:
-    """Where the rounds of a feed end, and how it is written."""
+    """Options for where the rounds of a feed end, and for its format."""
 
     rounds: int | None = option("Publish exactly this many rounds. Required for rounds by number.", min=1, group=ROUNDS)
     until: str | None = option("Publish the rounds of the grid up to this time; the file has all of them.", "TIME")
@@ -70,7 +70,7 @@ class Cutting:
 
     @property
     def table(self) -> dict[str, Any]:
-        """As the table [rounds] of a specification has it; digits alone are whole seconds."""
+        """The options as the table [rounds] of a specification; digits alone are whole seconds."""
         given = {key: value for key, value in asdict(self).items() if key not in OF_THIS_RUN and value is not None}
         if "late" in given:
             given["late_events"] = given.pop("late")
@@ -88,7 +88,7 @@ def _time(text: str | None) -> str | int | None:
 
 @dataclass(frozen=True)
 class Reading(Cutting):
-    """The same, and how the feed is read."""
+    """Options for how a feed is cut into rounds and read."""
 
     follow: bool = flag("Keep reading as the file grows, until interrupted.", group=INPUT)
     complete: bool = flag("With --store: accept a last line without a line end.")
@@ -98,7 +98,7 @@ class Reading(Cutting):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where the stream is kept, and what the operator sees."""
+    """Options for where the stream is kept, and for what the operator sees."""
 
     html: Path | None = option("A page with every statistic as a chart, written at the end.", "FILE", group=OUTPUT)
     quiet: bool = flag(QUIET_HELP, "--quiet", "-q")

@@ -110,7 +110,7 @@ class SpecOptions:
         return None
 
     def unread_by(self, store: str) -> str | None:
-        """The same for a stream that exists, and has its own specification."""
+        """A note on such a file for a stream that exists: its own specification counts."""
         if not self.asked and DEFAULT_FILE.is_file():
             return f"note: {store} has its own specification; {DEFAULT_FILE} in this folder is not read"
         return self.unread
@@ -158,7 +158,7 @@ class SpecOptions:
 
 @dataclass(frozen=True)
 class SpecOrOptions(SpecOptions):
-    """The same, where the file may be an argument too."""
+    """What to publish, where the file may also be an argument."""
 
     described_by: Path | None = argument(SPEC_HELP, "SPEC")
 

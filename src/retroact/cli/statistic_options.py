@@ -217,7 +217,7 @@ def _part_of_ratio(text: str, described: Described) -> tuple[Table, str]:
 
 
 def grouped(name: str, table: Table, by: str) -> tuple[str, Table]:
-    """The same statistic for every group."""
+    """The name and table of a statistic for every group."""
     if table["type"] == "kmeans":
         raise InputError("expected statistics that can be grouped: clusters cannot", place="--by")
     called = f"{name}_by_{by}"

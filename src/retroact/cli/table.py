@@ -49,7 +49,7 @@ def table(columns: Mapping[str, Kind], rows: Iterable[Iterable[str]], *, width: 
 
 
 def aligned(text: str, kind: Kind, width: int) -> str:
-    """Filled with spaces.
+    """Pad a text with spaces.
 
     >>> aligned("12", "right", 4), aligned("東京", "left", 6)
     ('  12', '東京  ')

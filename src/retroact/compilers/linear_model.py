@@ -11,7 +11,7 @@ terms below 2^34 is a whole number below 2^45, in any order of adding and in flo
 noise alone. Between questions, coefficients are moved by elementwise arithmetic, in a fixed order.
 
 **Error.** The noise of a gradient is in proportion to the residuals that are let in, that of the sums behind `Ridge` to
-the squares of records and coefficients; but each release and each step pays anew, so this wins where there are few
+the squares of records and coefficients; but each release and each step pays again, so this wins where there are few
 releases, and only for some data. A plan says how large both are.
 """
 
@@ -61,7 +61,7 @@ USUAL_TURN = {"squared": 64, "logistic": 16}
 
 class LinearModel(NoisySums):
     """``target`` from ``columns``: a number with ``loss="squared"``, a class with ``loss="logistic"``. In
-    `WindowSample`, where a model that is trained anew in each of a few releases may err less than `Ridge` or
+    `WindowSample`, where a model that is retrained in each of a few releases may err less than `Ridge` or
     `Classifier`.
 
     ``iterations`` of gradient descent with momentum; residuals longer than ``clip`` are shortened, in units of half the

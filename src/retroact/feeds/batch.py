@@ -64,7 +64,7 @@ class ColumnValues:
         return np.ones(len(self), np.bool_) if self.present is None else self.present
 
     def column(self) -> Column:
-        """As the schema takes it, with None for a missing value."""
+        """The values as the schema takes them, with None for a missing one."""
         if isinstance(self.values, Packed):
             return self.values
         if isinstance(self.values, Texts):
@@ -148,7 +148,7 @@ class Batch:
     """Consecutive rows of a source."""
 
     numbers: I64
-    """Of rows or lines, from 1."""
+    """The numbers of rows or lines, from 1."""
     columns: dict[str, ColumnValues]
 
     def __len__(self) -> int:
@@ -203,7 +203,7 @@ class Changes:
         return {name: _read(cells.values, self.readers[name]) for name, cells in self.fields.items()}
 
     def within(self, rounds: I64) -> Changes:
-        """With rounds of a grid as stamps, where there are no others."""
+        """Give changes without a stamp the round of the grid as theirs."""
         stamps = np.where(self.there("stamp"), self.whole("stamp"), rounds)
         return replace(self, roles={**self.roles, "stamp": ColumnValues(stamps)})
 

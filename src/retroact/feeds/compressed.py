@@ -97,7 +97,7 @@ class _Expanding(RawIOBase):
 
 
 def _zstandard(file: BufferedReader, name: str) -> Callable[[int], bytes]:
-    """By zstandard, or by pyarrow."""
+    """Open with zstandard, or with pyarrow."""
     try:
         import zstandard
     except ImportError:

@@ -39,7 +39,7 @@ class EncodedCells(Packed):
         self.encoded, self.missing = encoded, missing
 
     def read_by(self, reader: ColumnReader) -> EncodedCells:
-        """As values, for the field."""
+        """Read the cells as values of the field."""
         return EncodedCells(self.texts, self.field, self.encoded, self.missing, reader)
 
     def values(self) -> list[Any]:

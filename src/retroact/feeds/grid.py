@@ -108,7 +108,7 @@ class _OnGrid:
         return changes.take(~late)
 
     def _born(self, changes: Changes, cells: I64) -> I64:
-        """With the rounds of deleted records that have their own times."""
+        """Add the rounds of deleted records that have their own times."""
         if "born" not in changes.roles:
             return cells
         rows = np.flatnonzero(changes.there("born"))

@@ -176,7 +176,7 @@ def _kind_of(cell: Any) -> tuple[Kind, bool]:
 
 
 def _of_rows(values: Iterable[Any]) -> FileHeader:
-    """From decoded lines: the keys of the first record, with the types of its values in all of them."""
+    """The header of decoded lines: the keys of the first record, with the types of its values in all of them."""
     marks = {"op", "payload", "insert", "update", "delete", *OPERATION_COLUMNS, *WEIGHT_COLUMNS}
     first, rows = None, []
     for value in values:

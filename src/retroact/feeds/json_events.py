@@ -77,7 +77,7 @@ class JsonEvents:
         return envelopes.recognise(value, self._form.fields, self._asked, self._others, own)
 
     def _begin(self, label: str, value: Any) -> None:
-        """From now on all lines must have this envelope."""
+        """Require this envelope of all lines from now on."""
         self.label = label
         row, own = envelopes.row_in(label, value), self._columns.column("op")
         mark = envelopes.operation_in(label, row)

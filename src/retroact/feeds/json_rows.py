@@ -73,7 +73,7 @@ class RowForm:
         return {column: row[column] for column in (self.known["id"], self.known.get("round")) if column in row}
 
     def require_id(self, row: Any, part: str) -> Any:
-        """The same, for envelopes in which a deletion must have an id if every record has one."""
+        """Return a deleted row as `by_id` does. It must have an id if every record has one."""
         if "id" in self.named and not self.has_id(row):
             self.check(row, part, deleted=True)
         return self.by_id(row)

@@ -56,7 +56,7 @@ class MovedValues:
 
 
 def _finer(field: object) -> tuple[Number, int] | None:
-    """The same field with smaller steps, and how many of them are one of its own."""
+    """Return the field with smaller steps, and how many of them make one original step."""
     if not isinstance(field, Number):
         return None
     room = LARGEST // max(abs(field.lower), abs(field.upper), 1)

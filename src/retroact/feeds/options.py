@@ -44,7 +44,7 @@ class Options:
     delimiter: str | None = None
     """What separates the cells of CSV; found from the header, if absent."""
     until: Any = None
-    """On a grid, up to when a complete source has everything: the end of a round; by default the end of the grid."""
+    """On a grid, the end of the last round of which a complete source has everything; by default that of the grid."""
 
     def __post_init__(self) -> None:
         if self.format is not None:

@@ -55,7 +55,7 @@ class PlainRecords:
         return [ADD] * len(lines), {name: cells[name] for name in form.fields}, roles, count
 
     def _begin(self, optional: tuple[str, ...]) -> None:
-        """From now on rows may have these keys."""
+        """Allow rows to have these keys from now on."""
         if optional != self._optional:
             self._optional, self._struct = optional, RecordStruct(self._required, optional, strict=True)
             self._read = msgspec.json.Decoder(self._struct.type).decode

@@ -23,7 +23,7 @@ from .workbook import refuse_document, refuse_workbook
 
 Format = Literal["JSON lines", "CSV"]
 FORMATS: dict[str, Format] = {"csv": "CSV", "tsv": "CSV", "jsonl": "JSON lines"}
-"""By the names of `--format`."""
+"""The formats by their names in `--input-format`."""
 STDIN = "-"
 BLOCK = 1 << 19
 LONGEST_LINE = 16 << 20
@@ -49,7 +49,7 @@ class Source:
     format: Format
     file: BufferedIOBase
     size: int | None = None
-    """In bytes, if known in advance."""
+    """The size in bytes, if known in advance."""
     bytes_read: int = 0
     follow: bool = False
     """Whether to wait for more at the end; an empty block then means that nothing came for a while."""
@@ -235,7 +235,7 @@ def _format(name: str, start: bytes, named: str | None) -> Format:
 
 
 def format_of(name: str, start: bytes) -> Format:
-    """By the suffix or, if that is another, by the first character.
+    """Choose the format by the suffix or, if that is another, by the first character.
 
     >>> format_of("events.CSV.gz", b"{"), format_of("events", b' {"op"'), format_of("events.txt", b"id,amount")
     ('CSV', 'JSON lines', 'CSV')

@@ -71,7 +71,7 @@ class Totals:
     added: int = 0
     removed: int = 0
     ignored_deletions: int = 0
-    """By value or id."""
+    """Deletions, by value or id, that matched nothing."""
     ignored_additions: int = 0
     absorbed: int = 0
     """Events that came before, by their positions."""

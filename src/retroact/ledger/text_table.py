@@ -205,7 +205,7 @@ class _Probe:
 
 
 def _place(table: NDArray[np.int32], numbers: I64, mark: U64) -> int:
-    """Give each of these a place of its own in a hash table. How many of the places were new."""
+    """Give each of these a separate place in a hash table. How many of the places were new."""
     probe, new = _Probe(mark, len(table)), 0
     while len(probe.rows):
         rows, places = probe.rows, probe.places

@@ -110,7 +110,7 @@ def _spreads(releases: int, size: int, p: int) -> tuple[Fraction, Fraction]:
 
 
 def _variance(releases: int, size: int, p: int) -> Fraction:
-    """As `Process.variances` has it."""
+    """The variance that `Process.variances` returns."""
     denominator = 1 if p == 1 else 2 * size + 1
     return sum((spread ** (3 - p) for spread in _spreads(releases, size, p)), Fraction(0)) / denominator**2
 

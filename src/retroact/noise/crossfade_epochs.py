@@ -54,7 +54,7 @@ class Epoch(NamedTuple):
 
     @property
     def spread(self) -> Fraction:
-        """The variance of its own noise."""
+        """The variance of the noise in this epoch alone."""
         if isinstance(self.inner, Schauder):
             return 2 * self.inner.levels / (1 - SHARE)
         return 2 * Fraction(ROWS[self.inner.bits][1]) / (1 - SHARE)
@@ -77,7 +77,7 @@ class CrossfadeEpochs(Faded):
         self._epochs: list[Epoch] = []
 
     def spec(self, *, digest: bool = False) -> dict[str, Any]:
-        """With all that its privacy rests on."""
+        """The parameters, with all that privacy depends on."""
         sure = takewhile(lambda one: isinstance(one.inner, Crossfade), map(self.epoch, count()))
         made = [[one.rounds, str(one.spread), one.inner.spec()] for one in sure]
         return {**Parameters.spec(self, digest=digest), "epochs": made, "share": str(SHARE), "weights": weights_hash()}

@@ -7,7 +7,7 @@ units of the fresh noise. Two programs that share no code compute it over all in
 """
 
 WEIGHTS_SHA256 = "1d0c34c686577a86aef9c081dfe411f35a76d435397055df89061217f9296574"
-"""Of the 1,025 weights as decimals with commas between them: 0,9,...,4096."""
+"""The digest of the 1,025 weights as decimals with commas between them: 0,9,...,4096."""
 
 KERNEL = "6"
 """At least the square of every Gram-Schmidt length of the node values that no published round can see, in units of the

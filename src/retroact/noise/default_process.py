@@ -32,7 +32,7 @@ from .windowed import Windowed
 
 Law = Literal["gaussian", "laplace"]
 LAWS: tuple[Law, ...] = get_args(Law)
-"""In order of preference, where two are equally good or no statistic has an interval to judge them by."""
+"""The laws in order of preference, where two are equally good or no statistic has an interval to judge them by."""
 
 Name = Literal["crossfade", "schauder", "lapped", "bridge", "tree", "fresh", "paper", "doubling"]
 Choice = Name | type[Process] | Oblivious | None

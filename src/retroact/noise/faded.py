@@ -58,7 +58,7 @@ def weights_hash() -> str:
 
 
 def spacings(bits: int) -> tuple[int, ...]:
-    """Up to half of 2^bits.
+    """The spacings up to half of 2^bits.
 
     >>> spacings(6), spacings(7)
     ((2, 8, 32), (4, 16, 64))
@@ -76,7 +76,7 @@ class Faded(Process):
     squared: Fraction
 
     def spec(self, *, digest: bool = False) -> dict[str, Any]:
-        """With all that its privacy rests on."""
+        """The parameters, with all that privacy depends on."""
         made = {"spacings": list(self.spacings), "widths": list(map(str, self.widths)), "weights": weights_hash()}
         return {**super().spec(digest=digest), "squared": str(self.squared), **made}
 

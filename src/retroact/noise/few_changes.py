@@ -47,7 +47,7 @@ class FewChanges(Schauder):
 
     @cached_property
     def _odd(self) -> I64:
-        """For k = 0, 2, 4, ... changes the largest sum of O_j."""
+        """The largest sum of O_j, for k = 0, 2, 4, ... changes."""
         # A block of one boundary has no change or one. The last block ends at boundary T, and may have no sibling.
         full = last = np.array([0, 1])
         for level in range(self.levels):

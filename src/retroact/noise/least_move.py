@@ -38,13 +38,13 @@ class Prefix(msgspec.Struct, frozen=True):
 
 
 def least_move(process: Process, rounds: int, start: int, end: int, factor: int) -> Shift:
-    """For ``factor`` in the rounds start < round <= end, and 0 in the others up to ``rounds``."""
+    """The least move for ``factor`` in the rounds start < round <= end, and 0 in the others."""
     return {node: Fraction(factor * value, ONE) for node, value in _moves(process, rounds, start, end) if value}
 
 
 @lru_cache(maxsize=1 << 12)
 def least_squares(process: Process, rounds: int, start: int, end: int) -> dict[int, Fraction]:
-    """By level, the sum of the squares of `least_move` for the factor 1: in whole numbers, which is much faster."""
+    """The sum of the squares of `least_move` for the factor 1, by level: in whole numbers, which is much faster."""
     out: dict[int, int] = {}
     for (level, _), value in _moves(process, rounds, start, end):
         out[level] = out.get(level, 0) + value * value

@@ -111,7 +111,7 @@ class Mechanism:
         return mine
 
     def under(self, coins: Coins) -> Self:
-        """The same noise, with coins to draw it by."""
+        """Bind the noise to the coins that draw it."""
         return self._copied(_coins=coins)
 
     @property
@@ -151,7 +151,7 @@ class Mechanism:
         return out, terms.denominator * self.refinement
 
     def variances(self, round: int) -> npt.NDArray[np.float64]:
-        """Of the noise of every coordinate."""
+        """The variances of the noise of all coordinates."""
         block = self._block(round)
         out = np.empty(self.size)
         for unit, coordinates in self._groups.items():
@@ -159,7 +159,7 @@ class Mechanism:
         return out
 
     def variances_of(self, coordinate: int, rounds: I64) -> npt.NDArray[np.float64]:
-        """Of one coordinate in many rounds."""
+        """The variances of one coordinate in many rounds."""
         unit, parts = self.units[coordinate], np.array_split(rounds, max(1, len(rounds) // CHUNK))
         return np.concatenate([self._variances(self.process.weights_of(part), unit) for part in parts])
 
@@ -173,7 +173,7 @@ class Mechanism:
         return math.sqrt(float(self.variances_of(coordinate, np.array([round]))[0]))
 
     def deviations(self, round: int) -> npt.NDArray[np.float64]:
-        """Of every coordinate, without drawing any noise."""
+        """The deviations of all coordinates, without drawing any noise."""
         out = np.empty(self.size)
         for coordinates in self._groups.values():
             out[coordinates] = self.deviation_of(int(coordinates[0]), round)
@@ -199,17 +199,17 @@ class Mechanism:
         return known[1][unit]
 
     def copies(self, coordinate: int, count: int, coins: Coins) -> Mechanism:
-        """For checks: independent copies of the noise of one coordinate, by the same laws."""
+        """Draw, for checks, independent copies of the noise of one coordinate, by the same laws."""
         unit = self.units[coordinate]
         groups = {unit: np.arange(count)}
         return self._copied(_coins=coins, units=(unit,) * count, _cells=integer_cells(count), _groups=groups)
 
     def understated(self, part: Fraction) -> Mechanism:
-        """For checks of checks: calibrated as if a record moved the totals by only this part of what it does."""
+        """Calibrate wrongly, for tests of checks: as if a record moved the totals by only this part of what it does."""
         return self._copied(_laws={}, _by_level={}, _norm=self._norm * part**self._p)
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:
-        """With probability ``level`` the noise is at most this in absolute value."""
+        """The absolute value that noise does not exceed with probability ``level``."""
         return self.tail(round, coordinate).half_width(level)
 
     def spread(self, round: int, coordinate: int) -> Spread | None:

@@ -47,7 +47,7 @@ Shift = dict[tuple[int, int], int | Fraction]
 
 
 class Terms(msgspec.Struct, frozen=True, dict=True):
-    """For each of R rounds, K nodes (level, index) and integer weights over a common denominator."""
+    """The K nodes (level, index) of each of R rounds, with integer weights over a common denominator."""
 
     levels: I64
     indices: I64
@@ -66,7 +66,7 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
         return levels, np.searchsorted(levels, self.levels)
 
     def extended(self, levels: I64, indices: I64, weights: I64) -> Terms:
-        """With further nodes in every round."""
+        """Add nodes to every round."""
         return Terms(
             np.hstack([self.levels, levels]),
             np.hstack([self.indices, indices]),
@@ -117,7 +117,7 @@ class Process(Parameters, ABC):
 
     @abstractmethod
     def terms_at(self, rounds: I64) -> Terms:
-        """The same without a check: processes built on this one may also use its end points."""
+        """Return the terms without a check: processes built on this one may also use its end points."""
 
     @abstractmethod
     def shift(self, boundary: int) -> Shift:

@@ -66,7 +66,7 @@ class Rectangle(Process):
         return _product(difference(self.process.shift(start), self.process.shift(end)), self.past.shift(stamp - 1))
 
     def shift(self, boundary: int) -> Shift:
-        """With a stamp before all times."""
+        """Prepend a stamp before all times."""
         return _product(self.process.shift(boundary), self.past.shift(0))
 
     def spread(self, level: int, p: int) -> Fraction:

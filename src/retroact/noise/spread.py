@@ -43,11 +43,11 @@ class Spread(msgspec.Struct, frozen=True):
     fourth: float
     """The fourth cumulant: 0 for Gaussian noise."""
     spacing: float
-    """Of the lattice of its values."""
+    """The spacing of the lattice of values."""
 
     @classmethod
     def combined(cls, parts: Iterable[tuple[float, Spread]]) -> Spread:
-        """Of the sum of weight * noise, for independent noises."""
+        """The spread of the sum of weight * noise, for independent noises."""
         variance = fourth = spacing = 0.0
         for weight, part in parts:
             square = weight * weight
@@ -61,7 +61,7 @@ class Spread(msgspec.Struct, frozen=True):
         return math.sqrt(self.variance)
 
     def half_width(self, level: float) -> float:
-        """With probability ``level`` the noise is at most this in absolute value."""
+        """The absolute value that noise does not exceed with probability ``level``."""
         if not self.variance:
             return 0.0
         return _deviations(level, self.fourth / 3 / self.variance**2) * self.deviation + self.spacing / 2

@@ -50,7 +50,7 @@ ENUMERATED = 1 << 17
 
 Variances = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
 Reach = Callable[[int, float], float]
-"""From (release, chance) to what its noise exceeds with at most that chance."""
+"""Maps (release, chance) to what its noise exceeds with at most that chance."""
 
 
 class Threshold:
@@ -73,7 +73,7 @@ class Threshold:
 
 
 class GaussianThreshold(Threshold):
-    """For Gaussian noise. Where ``releases`` are those from 1 on, and known, all of them have one threshold."""
+    """Suits Gaussian noise. If ``releases`` are those from 1 on, and known, all of them have one threshold."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ def check_failure(failure: Fraction, bins: int, releases: int | None) -> None:
 def threshold_for(
     noise: Mechanism, failure: Fraction, releases: int | None, *, live: int | None = None, bins: int = 1
 ) -> Threshold:
-    """For the first coordinate, by the law of its noise."""
+    """The threshold of the first coordinate, by the law of its noise."""
     counted = releases if live is None else live
     if noise.share.kind == "pure":
         return Threshold(partial(_proven_reach, noise), failure, counted, bins=bins)

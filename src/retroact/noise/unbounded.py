@@ -47,7 +47,7 @@ class Unbounded(Normed):
         self._trees: dict[int, Schauder | Bridge] = {}
 
     def spec(self, *, digest: bool = False) -> dict[str, Any]:
-        """With the first tree, whose shape follows from the guess."""
+        """The parameters, with the first tree, whose shape follows from the guess."""
         return {**super().spec(digest=digest), "tree": self.tree(0).spec()}
 
     def tree(self, epoch: int) -> Schauder | Bridge:
@@ -94,5 +94,5 @@ class Unbounded(Normed):
 
     @property
     def kernel_squared(self) -> Fraction:
-        """Of all epochs: a bridge has radices up to 64, and its spread is above 2."""
+        """A bound for all epochs: a bridge has radices up to 64, and its spread is above 2."""
         return Fraction(32) if self.inner is Bridge else Fraction(0)

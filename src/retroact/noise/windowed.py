@@ -42,7 +42,7 @@ class Windowed(Process):
         self.length, self._border = (self.tree.length, self.tree.levels) if self.tree else (1, 0)
 
     def spec(self, *, digest: bool = False) -> dict[str, Any]:
-        """With the tree of one window, whose shape follows from it."""
+        """The parameters, with the tree of one window, whose shape follows from it."""
         own = super().spec(digest=digest)
         return own if self.tree is None else {**own, "tree": self.tree.spec()}
 

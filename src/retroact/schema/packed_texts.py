@@ -64,7 +64,7 @@ class PackedTexts(Packed):
         return type(self)(self.data, self.starts, np.where(present, self.sizes, 0), present)
 
     def own(self) -> Self:
-        """The same in bytes of their own, text after text."""
+        """Copy the texts into fresh bytes, one after another."""
         ends = np.cumsum(self.sizes)
         data = padded(self.data[places_of(self.starts, self.sizes)])
         return type(self)(data, ends - self.sizes + PAD, self.sizes, self.present)
@@ -109,7 +109,7 @@ class PackedTexts(Packed):
         return [content[begin:end].decode() for begin, end in bounds]
 
     def texts(self) -> Texts:
-        """The same in words of their own, as names of records are kept."""
+        """Copy the texts into separate words, as names of records are kept."""
         lengths = self.sizes if self.present is None else np.where(self.present, self.sizes, ABSENT)
         return Texts.from_buffer(self.data, self.starts, lengths.astype(np.int32))
 

@@ -16,7 +16,7 @@ from ..messages import Named
 from ..noise import Mechanism, Spread
 
 NoisyTotals = dict[tuple[int, Hashable, int], int]
-"""By view number, name of the cell (None where coordinates are a list), and coordinate."""
+"""Noisy totals by view number, name of the cell (None where coordinates are a list), and coordinate."""
 
 
 class Noisy:
@@ -41,16 +41,16 @@ class Noisy:
 
     @cached_property
     def deviations(self) -> F64:
-        """Of the noise of every coordinate."""
+        """The deviations of the noise of all coordinates."""
         every = np.sqrt(self._mechanism.variances(self._index))
         return every[self._first : self._first + len(self.numerators)]
 
     def half_width(self, coordinate: int, level: float) -> float:
-        """With probability ``level`` the noise of a coordinate is at most this in absolute value."""
+        """The absolute value that the noise of a coordinate does not exceed with probability ``level``."""
         return self._mechanism.half_width(self._index, self._first + coordinate, level)
 
     def reach(self, weights: Sequence[float], level: float) -> float:
-        """The same for the noise of the sum of weight * total."""
+        """The half-width for the noise of the sum of weight * total."""
         used = [(weight, i) for i, weight in enumerate(weights) if weight]
         parts = [(weight, self._mechanism.spread(self._index, self._first + i)) for weight, i in used]
         known = [(weight, spread) for weight, spread in parts if spread is not None]

@@ -53,7 +53,7 @@ class Bound(ABC):
     keyed: bool = True
     """Whether answers are a function of the key. Otherwise they are retroactive in law, not in bytes."""
     parts: Sequence[Bound] = ()
-    """Of a restated statistic: a bound for every lag."""
+    """The bounds of a restated statistic, one for every lag."""
     refuses: bool = False
     """Whether it can refuse records on arrival."""
     additive: bool = True
@@ -92,7 +92,7 @@ class Bound(ABC):
 
     @abstractmethod
     def _gather(self, rows: Rows, weights: I64) -> Totals:
-        """The same; here all records count."""
+        """Gather records, all of which count."""
 
     def gather_by(self, rows: Rows, weights: I64, rounds: I64) -> ByRound:
         """The totals of the changes of many rounds, by round."""
@@ -122,7 +122,7 @@ class Bound(ABC):
             raise error.moved(Place(error.path or "", int(where[error.row - 1]) + 1)) from None
 
     def _refuse(self, rows: Rows) -> None:  # noqa: B027 (an empty default, not an abstract method)
-        """The same; here all records count."""
+        """Refuse records, all of which count."""
 
     def counted(self, rows: Rows) -> I64 | None:
         """The positions of the records that count: they have every field it reads, and the conditions hold. None if
@@ -152,7 +152,7 @@ class Bound(ABC):
         (key, i), or i where there are no keys."""
 
     def drawn(self, coins: Coins) -> Bound:
-        """With everything that is drawn at random once and for all."""
+        """Draw everything that is drawn at random once and for all."""
         return self
 
     def named(self, totals: Totals, coins: Coins) -> Totals:
@@ -194,7 +194,7 @@ class Bound(ABC):
 
     @property
     def method(self) -> str:
-        """For a plan: its noise process and law."""
+        """The noise process and its law, as a plan shows them."""
         return f"{self.noise.process.name} {'laplace' if self.noise.share.kind == 'pure' else 'gaussian'}"
 
     def notes(self, records: int) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import I64, U64
 
 Pick = Callable[[int], Any]
-"""From the number of a group to its totals."""
+"""Maps the number of a group to its totals."""
 
 
 class ByRound:

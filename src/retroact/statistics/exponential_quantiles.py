@@ -97,7 +97,7 @@ class ExponentialBound(QuantilesBound):
         return Published(by_name(dict(names)) if self.groups.by else answers[0], numerators, 1)
 
     def _drawn(self, tally: Tally, coins: Coins) -> list[tuple[int, int, int]]:
-        """For every probability the value and both ends, as offsets. Values rise with the probability."""
+        """The value and both ends for every probability, as offsets. Values rise with the probability."""
         points, ends = [], []
         for p in self.asked:
             own = coins.branch(str(p))
@@ -159,8 +159,9 @@ class ExponentialBound(QuantilesBound):
         return Answer(table([value(point) for point, _, _ in found]), table(errors), interval)
 
     def expected_error(self, index: int, records: int, level: float | None = None) -> float:
-        """In ranks: the deviation of a value, or half an interval of such a level, for the probability that is the
-        farthest from the median. Records are evenly spread around the quantile, if there are enough beyond it."""
+        """The error in ranks: the deviation of a value, or half an interval of such a level, for the probability
+        that is the farthest from the median. Records are evenly spread around the quantile, if there are enough
+        beyond it."""
         farthest = max(self.asked, key=lambda p: abs(2 * p - 1))
         rank = self.moved(farthest) / farthest.denominator / float(self.range)
         if level is None:

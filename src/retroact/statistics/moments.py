@@ -74,7 +74,7 @@ class Centred(OfField):
 
     @abstractmethod
     def estimate(self, noisy: Noisy, field: Field) -> Answer:
-        """Where the noisy count is significantly above zero."""
+        """Estimate, if the noisy count is significantly above zero."""
 
 
 class Mean(Centred):
@@ -113,7 +113,7 @@ class Mean(Centred):
         return Answer(to_field(slope, field), deviation / 2 * float(field.step), interval)
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """In the worst case, a mean at one of the bounds."""
+        """The error in the worst case, a mean at one of the bounds."""
         field = schema.fields[self.field]
         worst = math.hypot(float(deviations[1]), span(field) * float(deviations[0]))
         return worst / max(1, records) / 2 * float(field.step)
@@ -171,7 +171,7 @@ class Variance(Centred):
         return Answer(min(max(value, 0.0), largest) * scale, deviation * scale, interval)
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """For a mean near the middle of the bounds, and a spread that is small compared with them."""
+        """The error for a mean near the middle of the bounds, and a spread that is small compared with them."""
         return float(deviations[2]) / max(1, records) * _scale(schema.fields[self.field])
 
 
@@ -180,7 +180,7 @@ def span(field: Field) -> int:
 
 
 def to_field(centred_mean: float, field: Field) -> float:
-    """From half-steps around the middle to the unit of the field, within the declared bounds."""
+    """Convert half-steps around the middle to the unit of the field, within the declared bounds."""
     steps = (centred_mean + field.lower + field.upper) / 2
     return min(max(steps, field.lower), field.upper) * float(field.step)
 

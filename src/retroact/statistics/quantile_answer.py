@@ -25,7 +25,7 @@ class QuantileTable(Named):
         self.cdf, self.counts = Named(cdf), Named(counts)
 
     def to_plain(self) -> dict[str, Any]:
-        """For output: everything, or the quantiles alone where nothing else was requested."""
+        """Convert for output: everything, or the quantiles alone where nothing else was requested."""
         quantiles = {str(p): value for p, value in self.items()}
         if not self.cdf and not self.counts:
             return quantiles
@@ -67,7 +67,7 @@ class QuantileRows(AnswerRows):
                 yield (self._keys(part, key), *rest)
 
     def _keys(self, part: str, key: str) -> tuple[Any, ...]:
-        """In the columns of that part; the others are empty."""
+        """Fill the columns of that part; the others are empty."""
         kinds = [kind for name, kind in self.keys]
         parts = {"quantiles": [key], "cdf": [key], "counts": list(key.partition("..")[::2])}[part]
         first = {"quantiles": 0, "cdf": 1, "counts": 1 + self._cdf}[part]
@@ -95,7 +95,7 @@ class Height(msgspec.Struct, frozen=True):
         return self.below / self.records
 
     def noise(self, fraction: float) -> Spread:
-        """Of below - fraction * records."""
+        """The noise of below - fraction * records."""
         return Spread.combined([(1.0, self.own), (self.share - fraction, self.root)])
 
     def interval(self, level: float) -> tuple[float, float]:

@@ -131,7 +131,7 @@ class Quantiles(Statistic):
         return by_fields(self.by, schema, own)
 
     def candidates(self, grant: Grant) -> Candidates:
-        """Those of the tree, and the exponential mechanism, which is fresh in every release."""
+        """The processes of the tree, and the exponential mechanism, which is fresh in every release."""
         if self.noise == EXPONENTIAL:
             if self.cdf or self.counts or not self.probabilities or grant.reach is None:
                 raise InputError(
@@ -233,8 +233,8 @@ class QuantilesBound(Bound):
         return tree.ranks(values, points, spans, unknown)
 
     def error(self, deviations: F64, records: int) -> float:
-        """In ranks, for the median. Below the depth where ``records`` evenly spread records make intervals of no more
-        than noise, a descent would move by less than a record."""
+        """The error in ranks, for the median. Below the depth where ``records`` evenly spread records make intervals of
+        no more than noise, a descent would move by less than a record."""
         deviation = float(deviations[0])
         depth = min(self.bits, math.log2(max(1.0, records / len(self.groups) / deviation))) if deviation else self.bits
         return deviation * math.sqrt(ValueTree.worst_of(depth, 0.5))
@@ -249,7 +249,7 @@ def _joined(parts: Iterable[NoisyTotals]) -> NoisyTotals:
 
 
 def _listed(values: Sequence[Any], place: str) -> tuple[Any, ...]:
-    """As plain Python values, which have one spelling each."""
+    """Convert to plain Python values, which have one spelling each."""
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise InputError(f"expected a list, got {values!r}", place=place)
     return tuple(value.item() if isinstance(value, np.generic) else value for value in values)

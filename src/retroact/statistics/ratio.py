@@ -118,7 +118,7 @@ class Ratio(Linear):
         return Answer(value if widest is None else _within(value, widest), deviation * scale, interval)
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """Where every record counts in both, and sums are of values halfway between zero and their farther bound."""
+        """The error if every record counts in both, with values halfway between zero and their farther bound."""
         usual = [1.0 if isinstance(part, Count) else part.layout(schema).units[0] / 2 for part in self.parts]
         worst = math.hypot(float(deviations[0]), usual[0] / usual[1] * float(deviations[1]))
         return worst / (max(1, records) * usual[1]) * self._scale(schema)

@@ -30,7 +30,7 @@ def ratio_interval(
 
 
 def _turn(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Where a decreasing function turns negative, or the nearer bound (the Illinois method)."""
+    """Find where a decreasing function turns negative, or the nearer bound (the Illinois method)."""
     above, below = falling(low), falling(high)
     if above <= 0 or high <= low:
         return low

@@ -100,7 +100,7 @@ class Restated(Wrapper):
         return replace(grant, share=share, failure=failure, noise=grant.noise.removeprefix(CROSSED))
 
     def candidates(self, grant: Grant) -> Candidates:
-        """Those of the inner statistic, once for each lag, and each of them crossed with the past for all lags."""
+        """The processes of the inner statistic, once for each lag, and each crossed with the past for all lags."""
         own, crossed = layers(self.of)[-1].own_noise, {}
         found = {name: process for name, process in self.of.candidates(grant).items() if name not in own}
         if grant.horizon is not None and grant.horizon < INDICES and grant.window is None:

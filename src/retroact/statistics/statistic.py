@@ -74,7 +74,7 @@ class Statistic(Parameters, ABC):
     group: ClassVar[str] = "retroact.statistics"
     undigested: ClassVar[tuple[str, ...]] = ("weight",)
     outer: ClassVar[tuple[str, ...]] = ()
-    """For wrappers: arguments that files may write into the table of the inner statistic."""
+    """The arguments of a wrapper that files may write into the table of the inner statistic."""
     theorem: ClassVar[str] = ""
     """The theorem behind its promises, as signed reports name it. Every class declares its own; none is inherited."""
     version: ClassVar[str] = ""
@@ -150,7 +150,7 @@ class Statistic(Parameters, ABC):
 
     @abstractmethod
     def bind(self, grant: Grant) -> Bound:
-        """With its schema and what the stream grants it; every open choice is settled."""
+        """Bind to the schema and to what the stream grants; this settles every open choice."""
 
     def map(self, function: Callable[..., Any], *, name: str | None = None, coins: bool = False) -> Mapped:
         """The statistic with ``function`` applied to every answer: f(value), or f(value, shared, fresh) with coins.

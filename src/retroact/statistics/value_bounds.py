@@ -35,7 +35,7 @@ FILLED, PART = 1.5, 0.25
 def value_bounds(
     tree: ValueTree, probabilities: Sequence[float], levels: Sequence[float]
 ) -> dict[float, list[tuple[int, int]]]:
-    """For each level, the first and the last offset of an interval for every probability."""
+    """The bounds of each level: the first and the last offset of an interval for every probability."""
     ways = []
     for level in levels:
         for p in probabilities:
@@ -80,7 +80,7 @@ class _Way(msgspec.Struct):
         return self.small <= FEW and self.count > ENDS * deviation
 
     def turn(self, tree: ValueTree, one: float) -> None:
-        """To the left half or the right one; a record is ``one`` at their depth."""
+        """Turn to the left half or the right one; a record is ``one`` at their depth."""
         left = tree.left(self.depth, self.prefix, self.count)
         right = 2 * self.count - left
         over, inner = left - 2 * self.rank, left if self.side > 0 else right

@@ -191,8 +191,8 @@ class ValueTree:
         )
 
     def _within(self, prefix: int, depth: int, size: int, rank: int) -> int:
-        """In an interval that holds hardly more than noise: as if its records were spread evenly, or at one of its
-        ends if it has none."""
+        """The position in an interval that holds hardly more than noise: as if its records were spread evenly, or at
+        one of its ends if it has none."""
         width = 1 << (self.bits - depth)
         inside = max(rank, 0) * width // size if size > 0 else width * (rank > 0)
         return prefix * width + min(inside, width - 1)

@@ -26,13 +26,13 @@ class Authenticated(ABC):
     """A database whose rows belong to one stream."""
 
     where: str
-    """For messages; without a password."""
+    """The name of the place in messages, without a password."""
     words: Mapping[str, str]
     """What the database calls types, and the like."""
     newest: int = FORMAT
     """The format of new stores."""
     format: int
-    """By which its tables are."""
+    """The version of the format of its tables."""
     """SQL that brings the tables of an earlier format into their present form."""
     _seals: Seals | None = None
     _digests: dict[Side, Digest]
@@ -45,7 +45,7 @@ class Authenticated(ABC):
 
     @abstractmethod
     def both_sides(self) -> AbstractContextManager[None]:
-        """The same for both sides at once."""
+        """Run one transaction on both sides at once."""
 
     @abstractmethod
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:

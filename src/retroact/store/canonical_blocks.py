@@ -97,7 +97,7 @@ def canonical(marks: Marks, records: Records) -> list[tuple[Place, bytes]]:
 
 
 def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
-    """In order, with the counts of equal records added up, and without those that have no copies left."""
+    """Merge in order: counts of equal records add up, and those without copies vanish."""
     order = sorted_keys.order(_keys(records, mark))
     records, mark = records.take(order), mark[order]
     run, ties = sorted_keys.ties(_keys(records, mark))

@@ -58,7 +58,7 @@ class Fence:
         self._lock: Lock | None = None
 
     def lock(self) -> None:
-        """For this process alone, so that two copies of a store cannot spend the same noise."""
+        """Lock the fence for this process alone, so that two copies of a store cannot spend the same noise."""
         if sys.platform == "win32":
             # an open file cannot be replaced or removed there
             self._lock = self._lock or Lock.of_file(self.path.with_name(f"{self.path.name}.lock"), TAKEN)
@@ -99,7 +99,7 @@ class Fence:
         return mark
 
     def advance(self, mark: Mark) -> None:
-        """On disk when this returns: a new file, locked before it replaces the old one."""
+        """Write the fence to disk: a new file, locked before it replaces the old one."""
         self._hold()
         with os_errors(self.path, "fence"), AtomicFile(self.path, mode=0o600) as part:
             own: Lock | None = None

@@ -18,7 +18,7 @@ class Lock:
     """
 
     def __init__(self, handle: int, path: Path, taken: str) -> None:
-        """On an open file or folder, which is closed with the lock; `taken` is the error if another holds it."""
+        """Lock an open file or folder, which is closed with the lock; `taken` is the error if another holds it."""
         self._handle = handle
         try:
             if sys.platform == "win32":
@@ -37,12 +37,12 @@ class Lock:
 
     @classmethod
     def of_file(cls, path: Path, taken: str) -> Lock:
-        """On a file that exists only for the lock."""
+        """Lock a file that exists only for this."""
         return cls(_opened(path, os.O_RDWR | os.O_CREAT), path, taken)
 
     @classmethod
     def of_folder(cls, folder: Path, taken: str) -> Lock:
-        """On the folder itself. Windows cannot lock folders, but an open file cannot be removed there."""
+        """Lock the folder itself. Windows cannot lock folders, but an open file cannot be removed there."""
         if sys.platform == "win32":
             return cls.of_file(folder / "lock", taken)
         return cls(_opened(folder, os.O_RDONLY | os.O_DIRECTORY), folder, taken)

@@ -126,7 +126,7 @@ def _expected(format: int) -> Described:
 
 
 def _plain(definition: str) -> str:
-    """Without differences between versions of the server."""
+    """Remove differences between versions of the server."""
     return re.sub(r"release\.|[\s();]", "", definition.lower())
 
 

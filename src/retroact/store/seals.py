@@ -29,7 +29,7 @@ from .tables import FORMAT, SIDES, TABLES, Side, StoredTable, tables
 
 SIZE = 32
 LONG = 1024
-"""From this size on a value is first hashed without key and copy, for which processors have instructions."""
+"""A value of at least this size is first hashed without key and copy, for which processors have instructions."""
 _ENTIRE = 1 << 8 * SIZE
 
 

@@ -61,7 +61,7 @@ class Signed(Generic[T]):
         return Ed25519PrivateKey.from_private_bytes(derive.derive(secret))
 
     def public_key(self, secret: bytes) -> str:
-        """In hexadecimal."""
+        """The public key in hexadecimal."""
         return _raw(self.signing_key(secret)).hex()
 
     def sign(self, value: T, secret: bytes) -> bytes:

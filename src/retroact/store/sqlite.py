@@ -177,7 +177,7 @@ class SQLiteStore(Store):
             self._mark(1)
 
     def _mark(self, version: int) -> None:
-        """Not in a transaction, which would leave the first page, and with it the schema, in the log."""
+        """Write outside a transaction: one would leave the first page, and with it the schema, in the log."""
         with self._without_data():
             set_version(self._data, version)
         self._clean = version == CLEAN
@@ -220,7 +220,7 @@ class SQLiteStore(Store):
 
     @contextmanager
     def _without_data(self) -> Iterator[None]:
-        """For reading or writing the file directly: a connection would lose its locks, and cache pages."""
+        """Close the data to read or write the file directly: a connection would lose its locks, and cache pages."""
         self._sides.pop("data").close()
         try:
             yield

@@ -32,7 +32,7 @@ from .tables import Stored
 NAME = "staged"
 """The state that says which rounds wait. The names of the others begin with it, too."""
 Cipher = Callable[[bytes, bytes], bytes]
-"""Of a content, tied to a name."""
+"""Encrypts or decrypts a content, tied to a name."""
 
 
 def staged(first: int, last: int, releases: Sequence[Stored], encrypt: Cipher) -> Iterator[tuple[str, str]]:

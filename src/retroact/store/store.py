@@ -49,7 +49,7 @@ class Store(Authenticated):
     reached: tuple[str, ...]
     """What a purge covers."""
     wiped: tuple[str, ...] = ()
-    """The same without the layout, where rewriting that may wait."""
+    """What is wiped at once where rewriting the layout may wait."""
     beyond: tuple[str, ...]
     """What no purge can reach."""
 
@@ -57,7 +57,7 @@ class Store(Authenticated):
 
     @abstractmethod
     def scrub(self) -> bool:
-        """After deletions: leave no old version of the data behind. Whether that succeeded."""
+        """Remove old versions of the data after deletions. Returns whether that succeeded."""
 
     @abstractmethod
     def purge(self, *, every: bool = False) -> bool:
@@ -73,7 +73,7 @@ class Store(Authenticated):
         return 0
 
     def wind_up(self) -> None:
-        """Before a close in good order: do what the next opening would have to make up for."""
+        """Do, before a close in good order, what the next opening would have to make up for."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -241,9 +241,9 @@ class Store(Authenticated):
         """Where rounds begin and end, from the start of the first one on."""
         return [moment for _, moment in self.whole(BOUNDARY)]
 
-    def keep_boundaries(self, boundaries: Sequence[tuple[int, int]], *, anew: bool = False) -> None:
+    def keep_boundaries(self, boundaries: Sequence[tuple[int, int]], *, replace: bool = False) -> None:
         with self.transaction("journal"):
-            if anew:
+            if replace:
                 self.delete(BOUNDARY)
             self.insert(BOUNDARY, boundaries)
 
@@ -317,7 +317,7 @@ class Store(Authenticated):
         return [Request(*row) for row in self.select(REQUEST, "where state = ?", ["applied"])]
 
     def releases(self, first: int = 1, last: int | None = None, problems: list[str] | None = None) -> list[Stored]:
-        """In order. Changed releases are added to `problems`, if given, or raised."""
+        """Read the releases in order. Changed ones are added to `problems`, if given, or raised."""
         if first > 1 or last is not None:
             until = (1 << 62) if last is None else last
             where = "where round between ? and ? order by round, statistic"

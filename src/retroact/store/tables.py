@@ -42,7 +42,7 @@ class Request(NamedTuple):
     """Whether records were found, encrypted."""
 
     def in_order(self) -> Request:
-        """With times that do not decrease, even if the clock was set back."""
+        """Make times not decrease, even if the clock was set back."""
         applied = self.applied and max(self.received, self.applied)
         return self._replace(applied=applied, purged=self.purged and max(applied or self.received, self.purged))
 

@@ -63,7 +63,7 @@ class Columns:
 
     @classmethod
     def from_spec(cls, table: Any, place: str = "columns") -> Columns:
-        """From the table in a file, or its equivalent in Python."""
+        """Read the table in a file, or its equivalent in Python."""
         if isinstance(table, Columns):
             return table
         if not isinstance(table, Mapping):
@@ -105,7 +105,7 @@ class Columns:
         return self.ignore if isinstance(self.ignore, bool) else column in self.ignore
 
     def updated(self, table: Mapping[str, Any], place: str = "columns") -> Columns:
-        """With the roles in a table replaced; an empty name removes a role.
+        """Return a copy with the roles in a table replaced; an empty name removes a role.
 
         >>> Columns.from_spec({"id": "order", "subject": "customer"}).updated({"id": "nr", "subject": ""}).spec()
         {'id': 'nr'}
@@ -116,7 +116,7 @@ class Columns:
         return replace(self, roles={**kept, **other.roles}, **more)
 
     def without(self, names: Collection[str]) -> Columns:
-        """Without the usual roles of columns that are fields."""
+        """Return a copy without the usual roles of columns that are fields."""
         if self.given:
             return self
         return replace(self, roles={role: own for role, own in self.roles.items() if own.column not in names})

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WARN_AT = 0.8
 FORMAT = 3
-"""Of states."""
+"""The version of the format of states."""
 
 
 class HorizonWarning(UserWarning):
@@ -87,7 +87,7 @@ class Core:
 
     @classmethod
     def new(cls, specification: Specification, key: Key | None, *, persistence: Persistence | None = None) -> Core:
-        """Of a new stream in memory."""
+        """Make a new stream in memory."""
         table_form(specification, testing=False).check()
         return cls(specification, key, Ledger(specification.schema), persistence or Persistence())
 
@@ -189,7 +189,7 @@ class Core:
             )
 
     def _records(self) -> int:
-        """At most so many are there after the open round."""
+        """An upper bound on the number of records after the open round."""
         waiting = 0 if self.passing is None else self.passing.waiting
         return len(self.ledger) + waiting + len(self.open.updates)
 

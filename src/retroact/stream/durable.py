@@ -69,7 +69,7 @@ class Durable(Stream):
         return self._vault.guard.debt(self._core)
 
     def _lines(self, first: int, last: int | None) -> Iterator[dict[str, Any]]:
-        """From the journal."""
+        """Read the releases from the journal."""
         order = {name: number for number, name in enumerate(self.specification.statistics)}
         found = self.store.releases(first, last)
         for stored in sorted(found, key=lambda each: (each.round, order.get(each.statistic, len(order)))):
@@ -107,8 +107,8 @@ class Durable(Stream):
         """Rewrite the layout of the data now, if erasures wait for that. Whether none waits any more.
 
         What is given becomes a setting of the store: after an erasure, the layout of a store of fewer bytes than
-        ``at_once`` is rewritten at once (100,000,000); that of a larger one when so many ``rounds`` have closed (16),
-        or the first one after so many ``hours`` (24).
+        ``at_once`` is rewritten at once (100,000,000); that of a larger one after this many ``rounds`` (16),
+        or with the first round after this many ``hours`` (24).
         """
         with self._core.lock:
             return self._vault.compact(self._core, at_once=at_once, rounds=rounds, hours=hours)

@@ -86,7 +86,7 @@ class Hashes:
         return self._hash("state", *parts)
 
     def seal(self, content: bytes, found: Mapping[bytes, bool], subjects: Iterable[bytes]) -> bytes:
-        """For which subjects of a request records were found, readable only with the key.
+        """Encrypt for which subjects of a request records were found.
 
         >>> hashes = Hashes(Key.for_testing(1))
         >>> sealed = hashes.seal(b"request", {b"1": True, b"2": False}, [b"2", b"1"])
@@ -127,7 +127,7 @@ def _cipher(key: bytes) -> AESGCM:
 
 
 def _encrypted(cipher: AESGCM, content: bytes, context: bytes | None = None) -> bytes:
-    """A nonce, drawn anew, and what it encrypts."""
+    """A fresh nonce, and what it encrypts."""
     nonce = secrets.token_bytes(12)
     return nonce + cipher.encrypt(nonce, content, context)
 

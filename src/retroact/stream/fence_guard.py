@@ -185,7 +185,7 @@ class FenceGuard:
         """The fence as this stream left it."""
 
     def advance(self, core: Core) -> None:
-        """From now on nothing up to the last round is published again, and no acknowledged erasure is forgotten."""
+        """Ensure that no round so far is published again, and no acknowledged erasure forgotten."""
         reached = max(core.round - 1, self.silent)
         # the loss of a fence is noted until the fence moves past that round
         lost = self._mark.lost if reached == self._mark.round else ""
@@ -231,12 +231,12 @@ class FenceGuard:
         )
 
     def require_erasures(self, core: Core) -> None:
-        """Before a release: the erasures that a restored store lacked were requested again."""
+        """Require, before a release, that erasures which a restored store lacked were requested again."""
         if debt := self.debt(core):
             raise VerificationError(debt)
 
     def require_replayed(self, core: Core) -> None:
-        """Before a successor is made: this stream has caught up with what was published."""
+        """Require, before a successor is made, that this stream has replayed what was published."""
         if core.round <= self.silent:
             raise VerificationError(
                 f"{self._store.where}: this store is open at round {core.round}, but round {self.silent} was "

@@ -97,7 +97,7 @@ class Grid(Parameters):
         return self._zone.moment(self._length.after(self._start, number))
 
     def keeping(self, boundaries: Sequence[int]) -> Grid:
-        """The same grid with its first boundaries as they were used, whatever the rules of the time zone are now.
+        """Return a copy with its first boundaries as they were used, whatever the rules of the time zone are now.
 
         >>> day = Grid("2026-01-01", "1d", time_zone="Europe/Berlin")
         >>> day.keeping([0, 1]).boundary(1), day.keeping([0, 1]) == day
@@ -113,7 +113,7 @@ class Grid(Parameters):
         return [(number, self.boundary(number)) for number in range(len(self._kept), last + 1)]
 
     def keep(self, boundaries: Iterable[tuple[int, int]]) -> None:
-        """From now on these boundaries stay as they are."""
+        """Keep these boundaries from now on."""
         self._kept.update(boundaries)
 
     def moved(self) -> Mapping[int, tuple[int, int]]:
@@ -131,7 +131,7 @@ class Grid(Parameters):
 
     @property
     def zone(self) -> tzinfo:
-        """For times that people read."""
+        """The time zone of times that people read."""
         if self._zone.rules is not None:
             return self._zone.rules
         return UTC if self.time_zone == "UTC" else datetime.strptime(self.time_zone, "%z").tzinfo or UTC

@@ -32,14 +32,14 @@ class Length(msgspec.Struct, frozen=True):
     """One of these is above 0."""
 
     exact: int = 0
-    """In microseconds."""
+    """The length of exact time, in microseconds."""
     days: int = 0
-    """By the local calendar: of 23 or 25 hours where clocks change."""
+    """Days of the local calendar, which have 23 or 25 hours where clocks change."""
     months: int = 0
 
     @classmethod
     def of(cls, given: Any, *, fixed: bool) -> Length:
-        """Where the offset from UTC is ``fixed``, a day is 24 hours.
+        """Create a length. Where the offset from UTC is ``fixed``, a day is 24 hours.
 
         >>> Length.of("2q", fixed=True), Length.of("P1D", fixed=False), Length.of("1d", fixed=True).exact == DAY
         (Length(exact=0, days=0, months=6), Length(exact=0, days=1, months=0), True)

@@ -216,10 +216,10 @@ def _begin_boundaries(store: Store, spec: Specification, before: Sequence[int] =
     """Those that the predecessor used, and those of the first round."""
     grid = spec.rounds.grid
     if grid is None or not grid.follows_rules:
-        store.keep_boundaries([], anew=True)
+        store.keep_boundaries([], replace=True)
         return
     kept = grid.keeping(before)
-    store.keep_boundaries([*enumerate(before), *kept.unkept(1)], anew=True)
+    store.keep_boundaries([*enumerate(before), *kept.unkept(1)], replace=True)
 
 
 def _marks(key: Key) -> canonical_blocks.Marks:

@@ -56,7 +56,7 @@ class Pass:
 
     @staticmethod
     def possible(core: Core) -> bool:
-        """Where later records of erased subjects are rejected, every round has to know what the one before erased."""
+        """Whether rounds can pass; not if later records of erased subjects are rejected, round after round."""
         ready = core.passing is None and not core.over and core.persistence.ready_for_pass(core)
         return ready and core.specification.after_erasure == "accept"
 

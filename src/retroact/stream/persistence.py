@@ -64,7 +64,7 @@ class Persistence:
         return core.round > self.silent
 
     def reconsider(self, core: Core) -> None:
-        """Decide anew what requests of the open round found: rounds before it were settled since they came."""
+        """Decide again what requests of the open round found: rounds before it were settled since they came."""
 
     def forget(self, core: Core) -> None:
         """Drop all that the open round holds, except erasures."""

@@ -223,9 +223,9 @@ def solve(
 
 
 def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification | float:
-    """Under one law; or the epsilon that is needed, where it is too large. Errors are inversely proportional to mu or
-    epsilon, up to the lattice, so a few steps close the gap; if noise is coarse on its lattice, the cheapest step that
-    reaches the errors is taken."""
+    """Solve under one law; returns the epsilon that is needed if it is too large. Errors are inversely proportional to
+    mu or epsilon, up to the lattice, so a few steps close the gap; if noise is coarse on its lattice, the cheapest step
+    that reaches the errors is taken."""
     reached: list[Specification] = []
     for step in range(24):
         now = {name: _expect(spec, name).half_width for name in spec.statistics}
@@ -248,7 +248,7 @@ def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification |
 
 
 def _ratio(spec: Specification, name: str, half_width: float, wanted: float) -> float:
-    """By what factor the noise is too large; an error that is not noise stays, whatever the budget."""
+    """The factor by which the noise is too large; an error that is not noise stays, whatever the budget."""
     bias = spec.bounds[name].floor(spec.records_of(name))
     if wanted <= bias:
         raise InputError(

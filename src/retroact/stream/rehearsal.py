@@ -16,7 +16,7 @@ from .stream import Stream
 
 
 class Unpublished(Persistence):
-    """In memory; every round closes without a release. If later records of erased subjects are rejected, this stream
+    """Closes every round in memory, without a release. If later records of erased subjects are rejected, this stream
     knows whose, as a store does."""
 
     silent = sys.maxsize

@@ -79,7 +79,7 @@ class Applied(msgspec.Struct, frozen=True):
     added: int
     removed: int
     ignored_deletions: int
-    """By value or id."""
+    """Deletions, by value or id, that matched nothing."""
     ignored_additions: int
     rejected: int = 0
     """Records of erased subjects, if the stream rejects those."""
@@ -127,7 +127,7 @@ def _named(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """In the types of JSON: arrays become lists, keys become texts."""
+    """Convert a value to the types of JSON: arrays become lists, keys become texts."""
     if hasattr(value, "to_plain"):
         return plain(value.to_plain())
     if isinstance(value, Mapping):

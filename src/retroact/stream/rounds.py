@@ -71,7 +71,7 @@ class Rounds:
 
     @classmethod
     def from_spec(cls, table: Any, place: str = "rounds") -> Rounds:
-        """From the table in a file, or in Python from such a table or a grid."""
+        """Read the table of a file; in Python, a grid will do too."""
         if isinstance(table, Rounds):
             return table
         if isinstance(table, Grid):
@@ -102,7 +102,7 @@ class Rounds:
         return begins.astimezone(grid.zone), ends.astimezone(grid.zone)
 
     def spec(self) -> dict[str, Any]:
-        """As in a file; equal for equal rounds."""
+        """The table that a file would have; equal for equal rounds."""
         table: dict[str, Any] = {} if self.grid is None else self.grid.spec()
         usual = Rounds(self.grid)
         for name in (*_PLAIN, *_WAITS):

@@ -103,25 +103,25 @@ class Specification:
         self.processes = {name: bound.process for name, bound in self.bounds.items()}
 
     def replace(self, **changes: Any) -> Specification:
-        """With other arguments; law and processes are chosen again if they could change."""
+        """Return a copy with other arguments; law and processes are chosen again if they could change."""
         own = {name: getattr(self, name) for name in ARGUMENTS}
         own["choice"] = self.choice if changes.keys() <= {"columns", "sources"} else None
         return Specification(**{**own, **changes})
 
     def keeping(self, boundaries: Sequence[int]) -> Specification:
-        """The same, on a grid with boundaries that were used."""
+        """Return a copy whose grid has the boundaries that were used."""
         twin, grid = copy(self), self.rounds.grid
         if grid is not None:
             twin.rounds = dataclasses.replace(self.rounds, grid=grid.keeping(boundaries))
         return twin
 
     def following(self, before: int, *, epsilon: float, delta: float, horizon: int | None) -> Specification:
-        """For a successor after ``before`` rounds; the horizon is by default what is left of the grid."""
+        """Describe a successor after ``before`` rounds; the horizon is by default what is left of the grid."""
         left = (self.rounds.count or 0) - before
         return self.replace(epsilon=epsilon, delta=delta, horizon=left if horizon is None and left > 0 else horizon)
 
     def running_under(self, choice: Choice) -> Specification:
-        """With a stored choice; unchanged if that is the choice of another specification."""
+        """Return a copy with a stored choice; unchanged if that is the choice of another specification."""
         if choice == self.choice:
             return self
         try:
@@ -131,7 +131,7 @@ class Specification:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Specification:
-        """As in a file: the tables [schema] and [statistics], and the budget."""
+        """Read what a file holds: the tables [schema] and [statistics], and the budget."""
         try:
             if not isinstance(data, Mapping):
                 raise mismatch("a table", data, None)

@@ -78,7 +78,7 @@ def written_notes(spec: Specification) -> dict[str, str]:
 
 
 def digests(spec: Specification) -> dict[str, str]:
-    """For each statistic, a digest of the prefix of its coin names and of the size of its noise."""
+    """Return, for each statistic, a digest of the prefix of its coin names and of the size of its noise."""
     found = {}
     for name in spec.statistics:
         noise, last = spec.bounds[name].noise, spec.releases(name) or 1

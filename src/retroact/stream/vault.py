@@ -84,7 +84,7 @@ class Vault(Persistence):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """After a failure inside, memory and store may differ until the stream is opened again."""
+        """Write to the store. If that fails, memory and store may differ until the stream is opened again."""
         try:
             yield
         except BaseException:

@@ -95,7 +95,7 @@ class Zone:
         return (shown.replace(tzinfo=None) - _LOCAL_EPOCH) // MICROSECOND
 
     def moments(self, local: I64) -> I64:
-        """The same as `moment`, for a column."""
+        """Apply `moment` to a column."""
         if self.rules is None:
             return local - self._offset
         hours, where = np.unique(local // HOUR, return_inverse=True)

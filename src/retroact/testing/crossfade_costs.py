@@ -21,7 +21,7 @@ from .histories import values_of
 from .innovations import interval_costs
 from .worst_pair import VALUES, WINDOWS, Candidate, Search, bare_process, counted_pair
 
-# The most releases, and how many without a horizon; up to so many all intervals are looked at.
+# The most releases, how many without a horizon, and up to how many all intervals are examined.
 MOST, ENDLESS, ALL = 1 << 17, 1 << 14, 1 << 7
 # Beyond that ends are multiples of this part of the horizon: those of the worst intervals are 1/10 and 9/10.
 PARTS = 10

@@ -1,7 +1,7 @@
 """Many answers as columns of numbers and categories, by which runs can be distinguished.
 
 Every number in the answers becomes a column, named by its place; where a place is not always there, whether it is
-becomes a column too, and texts become categories. The low bits of floating-point numbers are columns of their own: they
+becomes a column too, and texts become categories. The low bits of floating-point numbers are separate columns: they
 can give away what noise was added to (Mironov 2012, "On significance of the least significant bits for differential
 privacy").
 """

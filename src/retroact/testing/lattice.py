@@ -1,7 +1,7 @@
-"""Is Gaussian noise coarse beside what no release can see?
+"""Is Gaussian noise coarse compared with what no release can see?
 
 Node values that no release can see form a lattice. Published noise is Gaussian up to a negligible factor if noise is
-wide beside the Gram-Schmidt lengths of some basis of it (docs/proofs.md, 3c): at least `FINENESS` times as wide here,
+wide compared with the Gram-Schmidt lengths of some basis of it (docs/proofs.md, 3c): here at least `FINENESS` times,
 in units of each node's own deviation. This is computed from weights and laws; what a process says of itself
 (`kernel_squared`) is not asked.
 """
@@ -28,7 +28,7 @@ ROUNDED = 1e-9
 
 
 def check_lattice(which: str, mechanism: Mechanism) -> None:
-    """For noise in which every release has a node of its own, whose steps all others are multiples of. Of other noise
+    """For noise in which every release has a separate node, whose steps all others are multiples of. Of other noise
     nothing is said."""
     for unit in sorted({*mechanism.units}):
         fineness = lattice_fineness(mechanism, unit)

@@ -66,7 +66,7 @@ class NoiseLaw(Check[list[NoiseKind]]):
         if any(len(kind.values) > 1 for kind in target):
             yield iter([_changed("the noise of the first number in all of them", target, lambda v: v[:1] + v * 0)])
         if any(map(_remembers, target)):
-            yield iter([_changed("noise drawn anew in the last of these releases", target, _renewed)])
+            yield iter([_changed("noise drawn again in the last of these releases", target, _renewed)])
 
 
 def _changed(bug: str, kinds: list[NoiseKind], change: Callable[[F64], F64]) -> tuple[str, list[NoiseKind]]:

@@ -10,7 +10,7 @@ Rows = list[tuple[str, ...]]
 
 
 def page(story: Story) -> str:
-    """The same bytes for the same story."""
+    """Write the page: the same bytes for the same story."""
     return render(
         "demo.html",
         story=story,

@@ -114,7 +114,7 @@ def open_shop(rounds: int, seed: int) -> Shop:
 
 
 def _customers(chance: random.Random, rounds: int) -> list[_Customer]:
-    """In the order in which they join; a customer's number is the position in this list, from 1."""
+    """Customers in the order in which they join; a customer's number is the position in this list, from 1."""
     people = []
     for _ in range(max(8, round(CUSTOMERS_A_ROUND * rounds))):
         regular = chance.random() < REGULARS

@@ -31,7 +31,7 @@ class Line:
 
     @property
     def cells(self) -> tuple[str, str, str, str]:
-        """As a row of a table: label, published, interval, true."""
+        """The cells of a row in a table: label, published, interval, true."""
         return self.label, self.show(self.value), self.interval, self.show(self.true)
 
 

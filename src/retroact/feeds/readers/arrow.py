@@ -53,9 +53,9 @@ class ColumnarSource:
     name: str
     format: str
     names: list[str]
-    """Of the columns."""
+    """The names of the columns."""
     types: list[str]
-    """As their schema declares them; files alone have these."""
+    """The types in the schema of a file; only files have these."""
     size: int | None
     """How many rows there are, if known in advance."""
     count: int = 0
@@ -97,7 +97,7 @@ class TableReader(RowReader):
         self._found = self.begin(table.names)
 
     def __iter__(self) -> Iterator[Changes]:
-        """From the last row that was read before, which shows that it is still there."""
+        """Start at the last row that was read before, to show that it is still there."""
         found, table = self._found, self.source
         table.count = 0
         for batch in table.batches(found.needed, skip=max(0, self.begin_after - 1), words=found.words):

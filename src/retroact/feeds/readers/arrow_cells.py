@@ -33,7 +33,7 @@ class Words:
 
 
 def name_cells(array: Any) -> ColumnValues:
-    """The same for columns that are no fields, such as ids: texts stay in columns.
+    """Read columns that are not fields, such as ids: texts stay in columns.
 
     >>> import pyarrow as pa
     >>> name_cells(pa.array(["o-1", None, "o-3"]).slice(1)).listed()

@@ -113,12 +113,12 @@ _ROLES = {
 
 
 def role_readers(missing: Set[str]) -> dict[str, RoleReader]:
-    """For each role, from cells to values. Missing texts are empty cells."""
+    """The readers of cells by role. Missing texts are empty cells."""
     return {role: _without(missing, reader) for role, reader in _ROLES.items()}
 
 
 def cell_readers(schema: Schema, missing: Set[str] = frozenset()) -> dict[str, CellReader]:
-    """For each field, from cells to values."""
+    """The readers of cells by field."""
     return {name: CellReader(field, missing) for name, field in schema.fields.items() if name != EVERY_RECORD}
 
 
@@ -149,7 +149,7 @@ def without(texts: PackedTexts, words: Set[str]) -> PackedTexts:
 
 
 class CellReader:
-    """From the cells of a field to its values. Cells that are no values stay as they are, for the field to refuse.
+    """Turns the cells of a field into values. Cells that are no values stay as they are, for the field to refuse.
     Those that are among the ``missing`` texts are None.
 
     >>> read = CellReader(Number(0, 99), frozenset(["NA"]))
@@ -187,7 +187,7 @@ class CellReader:
         return [cell or empty for cell in cells]
 
     def encoded(self, texts: PackedTexts, holds: Mask) -> EncodedCells:
-        """The same in one step, for rows that hold a record. A cell that the field refuses raises an error."""
+        """Read and encode in one step, for rows that hold a record. A cell that the field refuses raises an error."""
         some = texts if holds.all() else texts.take(holds)
         column = without(some, self._missing)
         encoded = (column if self._empty == "" else column.where(column.sizes > 0)).encoded_by(self._field)

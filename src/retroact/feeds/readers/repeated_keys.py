@@ -18,15 +18,15 @@ from ...messages import show
 
 _DEEPER = (dict, list)
 _LARGE = 4096
-"""From this many bytes on, colons are looked at all together."""
+"""The size in bytes from which all colons are examined at once."""
 _PIECE = 1 << 16
-"""So many at a time, which stay in the cache."""
+"""The bytes that are examined at a time, which stay in the cache."""
 _BLANKS = 16
 """More blanks before a colon count as a key."""
 
 
 def most_keys(text: bytes) -> int:
-    """At least the number of keys.
+    """An upper bound on the number of keys.
 
     >>> most_keys(b'{"a": 1, "b" : {"c":2}}')
     3

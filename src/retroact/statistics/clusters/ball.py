@@ -80,7 +80,7 @@ class Space:
         return tuple(default if given is None else given)
 
     def _default_radius(self, fields: Sequence[Field]) -> Fraction:
-        """That of the vector, or one that covers all declared bounds, so that nothing is outside."""
+        """The radius of the vector, or one that covers all declared bounds, so that nothing is outside."""
         if isinstance(fields[0], Vector) and not any(self.centre) and set(self.scale) == {Fraction(1)}:
             return fields[0].radius
         far = [
@@ -146,7 +146,7 @@ class Space:
         return points
 
     def decode(self, points: F64) -> F64:
-        """From steps of the ball, rounded to whole ones, to the columns' units."""
+        """Convert steps of the ball, rounded to whole ones, to the columns' units."""
         whole = np.rint(points).astype(np.int64)
         return np.array(
             [
@@ -203,7 +203,7 @@ def _middle(field: Field) -> Fraction:
 
 
 def _shortened(points: I64) -> I64:
-    """The same directions, small enough to be squared and summed in 64 bits: 2^14 squares of numbers below 2^24."""
+    """Shorten vectors so that squares can be summed in 64 bits: 2^14 squares of numbers below 2^24."""
     largest = np.abs(points).max(axis=1, initial=0)
     # The bit length of the largest, by the exponent of its float: at most one too large.
     shift = np.maximum(np.frexp(largest.astype(np.float64))[1] - FAR, 0)

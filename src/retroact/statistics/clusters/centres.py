@@ -43,7 +43,7 @@ class Centres:
     objective: Objective = "means"
     centre: F64 | None = None
     radius: float | None = None
-    """Of the declared ball, around ``centre``."""
+    """The radius of the declared ball, around ``centre``."""
     scale: F64 | None = None
     notes: tuple[str, ...] = ()
     """Warnings, derived from private counters alone: a loose radius, too few records."""
@@ -95,7 +95,7 @@ class Centres:
         return as_points(points, self.columns, self.centres.shape[1])
 
     def _squares(self, points: Any) -> Iterator[F64]:
-        """In blocks, in the scale in which the centres were found."""
+        """The squared distances, block by block, in the scale in which the centres were found."""
         scale = 1.0 if self.scale is None else self.scale
         own = self.centres / scale
         given = self._points(points) / scale

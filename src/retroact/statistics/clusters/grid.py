@@ -106,7 +106,7 @@ class GridRegions(RegionScheme):
         return code.astype(np.uint64)
 
     def middles(self, cells: U64, depth: int) -> I64:
-        """Of cells at a depth, in steps of the ball."""
+        """The middles of cells at a depth, in steps of the ball."""
         corner = np.full((len(cells), self.dimension), -RADIUS, dtype=np.int64)
         for split in range(depth):
             level, axis = divmod(split, self.dimension)

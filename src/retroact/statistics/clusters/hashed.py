@@ -96,7 +96,7 @@ class Hashed(RegionScheme):
 
     @classmethod
     def best_bits(cls, dimension: int, k: int, records: int, deviation: float) -> int:
-        """As many as leave the sum of a typical cell clear of its noise (a deviation, in steps of the ball)."""
+        """The most bits that leave the sum of a typical cell clear of its noise (a deviation, in steps of the ball)."""
         clear = WANTED * deviation / RADIUS * max(1.0, dimension / 50)
         wanted = math.floor(math.log2(max(1.0, records / max(clear, 1e-9))))
         return min(max(wanted, math.ceil(math.log2(max(k, 2)))), MOST_BITS, 2 * dimension)

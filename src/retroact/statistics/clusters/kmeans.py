@@ -202,7 +202,7 @@ class KMeansBound(Bound):
         )
 
     def _warnings(self, found: Found) -> Iterator[str]:
-        """From private counters only, since they are published."""
+        """Warnings, from private counters only, since they are published."""
         k, space, radius = self.statistic.k, self.space, float(self.space.radius)
         if found.length is not None and found.length < self.family.loose * RADIUS:
             near = max(found.length * space.unit, 1e-3 * radius)
@@ -216,7 +216,7 @@ class KMeansBound(Bound):
             yield f"{len(found.centres)} of {k} centres stand out from the noise"
 
     def error(self, deviations: F64, records: int) -> float:
-        """Of one coordinate of a centre, from noise alone, with records spread evenly over k clusters."""
+        """The error of one coordinate of a centre, from noise alone, with records spread evenly over k clusters."""
         k = self.statistic.k
         return self.family.error(deviations, k) / max(1.0, records / k) * self.space.unit
 
@@ -238,7 +238,7 @@ def _sampled(grant: Grant) -> I64:
 
 
 def rounded(values: npt.ArrayLike) -> F64:
-    """To nine digits, so that the order of a sum does not show.
+    """Round to nine digits, so that the order of a sum does not show.
 
     >>> rounded([1234.56789012345, 0.0]).tolist()
     [1234.56789, 0.0]

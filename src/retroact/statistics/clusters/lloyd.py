@@ -27,11 +27,11 @@ PULLS = 4
 class Clustering:
     centres: F64
     labels: I64
-    """For every point, which centre it belongs to; every centre has one."""
+    """The centre that each point belongs to; every centre has a point."""
 
 
 def search(points: F64, weights: F64, k: int, objective: Objective, coins: Coins) -> Clustering:
-    """At most k centres of points with positive weights.
+    """Find at most k centres of points with positive weights.
 
     >>> points = np.array([[0.0], [1.0], [9.0]])
     >>> sorted(search(points, np.ones(3), 2, "means", Coins(bytes(32))).centres.ravel().tolist())
@@ -75,7 +75,7 @@ def _starts(points: F64, weights: F64, k: int, objective: Objective, coins: Coin
 
 
 def _nearest(points: F64, centres: F64) -> tuple[I64, F64]:
-    """For every start: the nearest centre of each point, and its squared distance."""
+    """The nearest centre of each point and its squared distance, for every start."""
     starts, k, width = centres.shape
     table = squares(points, centres.reshape(-1, width)).reshape(len(points), starts, k).transpose(1, 0, 2)
     labels = table.argmin(axis=2)
@@ -96,7 +96,7 @@ def _step(points: F64, weights: F64, centres: F64, labels: I64, objective: Objec
 
 
 def _average(points: F64, pulls: F64, centres: F64) -> F64:
-    """Of the points of each centre; a centre without points stays."""
+    """Average the points of each centre; a centre without points stays."""
     total = pulls.sum(axis=1)[:, :, None]
     sums = np.matmul(pulls.transpose(0, 2, 1), points)
     return np.where(total > 0, sums / np.where(total > 0, total, 1.0), centres)

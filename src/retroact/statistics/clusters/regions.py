@@ -97,7 +97,7 @@ class Reader:
 
     @property
     def coins(self) -> Coins:
-        """For choices that are not noise: starting points of a search, the same in all rounds."""
+        """Coins for choices that are not noise: starting points of a search, the same in all rounds."""
         return self._noise.coins.branch("search")
 
     def read(self, kind: int, regions: U64, exact: I64) -> F64:
@@ -134,7 +134,7 @@ class Found:
 
     @classmethod
     def nothing(cls, dimension: int, records: float, error: float) -> Found:
-        """With too few records: one centre in the middle of the ball."""
+        """The answer for too few records: one centre in the middle of the ball."""
         there = max(records, 0.0)
         return cls(np.zeros((1, dimension)), np.array([there]), np.array([error]), records, None, None, None)
 
@@ -177,7 +177,7 @@ class RegionScheme(ABC):
         )
 
     def drawn(self, coins: Coins) -> Self:
-        """With random regions, drawn once from coins that are not kept."""
+        """Draw random regions, once, from coins that are not kept."""
         return self
 
     @abstractmethod

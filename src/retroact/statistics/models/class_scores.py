@@ -54,7 +54,7 @@ def classes_target(parts: Mapping[str, Any]) -> tuple[str, Field]:
 
 
 def probabilities(scores: F64) -> F64:
-    """Of logarithms up to a constant.
+    """Turn logarithms, known up to a constant, into probabilities.
 
     >>> probabilities(np.array([[0.0, 0.0], [1000.0, 0.0]])).tolist()
     [[0.5, 0.5], [1.0, 0.0]]

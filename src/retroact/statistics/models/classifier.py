@@ -57,7 +57,7 @@ class ClassStatistic(WithTarget):
         )
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """Of the mean of a class, over all features together."""
+        """The error of the mean of a class, over all features together."""
         made = self.products(schema)
         noise = float(deviations[made.blocks[1].start]) / LENGTH
         return math.sqrt(made.features.width) * noise / max(1.0, records / made.targets)
@@ -127,7 +127,7 @@ def _named(made: Products) -> tuple[str, Field]:
 
 
 def warnings_of(made: Products, moments: NoisyMoments) -> Iterator[str]:
-    """From noisy numbers only, since they are published."""
+    """Warnings, from noisy numbers only, since they are published."""
     assert isinstance(made.target, ClassTarget)
     few = moments.sums[0] < FEWEST * moments.sum_deviation
     named = [str(one) for one, rare in zip(made.target.classes, few.tolist(), strict=True) if rare]
@@ -152,7 +152,7 @@ class ClassifierModel(ClassModel):
 
     @property
     def coefficients(self) -> dict[str, list[float]]:
-        """By feature, one for each class."""
+        """The coefficients by feature, one for each class."""
         return by_feature(self.features, self._slopes)
 
     def scores(self, data: Any) -> F64:

@@ -59,7 +59,7 @@ class Correlation(Covariance):
         return Answer(model, shown, lambda level: around(values, shown, level, (-1.0, 1.0)))
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """Of features that are uncorrelated and spread evenly."""
+        """The error for features that are uncorrelated and spread evenly."""
         spread = self.products(schema).features.stretch ** 2 * EVEN_VARIANCE
         return float(deviations[0]) / LENGTH**2 / math.sqrt(2) / max(1, records) / spread
 
@@ -69,7 +69,7 @@ class Correlation(Covariance):
 
 
 def _errors(found: F64, deviations: F64, lengths: F64) -> F64:
-    """To first order: that of the covariance, and those of the variances, which move the divisor."""
+    """The errors to first order: of the covariance, and of the variances, which move the divisor."""
     own = deviations.diagonal() / lengths**2
     through = found**2 / 4 * (own[:, None] ** 2 + own**2)
     errors = np.sqrt((deviations / (lengths[:, None] * lengths)) ** 2 + through)

@@ -53,7 +53,7 @@ class ClassMeans:
 
     @property
     def means(self) -> F64:
-        """Of the classes, drawn towards the mean of all by as much as is noise."""
+        """The means of classes, drawn towards the mean of all by as much as is noise."""
         squares = (self.differences**2).sum(axis=0)
         noise = self._width * (self._deviation / self.counts) ** 2
         kept = np.maximum(KEPT, 1 - noise / np.where(squares > 0, squares, 1.0))
@@ -61,7 +61,7 @@ class ClassMeans:
 
 
 def nearest(moments: NoisyMoments, classes: ClassMeans) -> Scores:
-    """By the distance from the means, over the mean spread within classes."""
+    """Score classes by the distance from their means, over the mean spread within classes."""
     within = float(moments.centred.diagonal().sum() - (classes.counts * classes.differences**2).sum())
     spread = max(within / moments.width, moments.radius) / classes.records
     means = classes.means

@@ -37,7 +37,7 @@ WHOLE_REACH = Fraction(1)
 
 
 class FeatureMap:
-    """The same for records that train and for records to predict.
+    """Maps records that train and records to predict in the same way.
 
     >>> fields = {"miles": Number(0, 50), "member": Boolean()}
     >>> features = FeatureMap(fields)
@@ -60,7 +60,7 @@ class FeatureMap:
 
     @classmethod
     def of(cls, schema: Schema, names: tuple[str, ...], most: int = DEFAULT_MOST, **options: Any) -> FeatureMap:
-        """For the fields of a schema."""
+        """Make the map for the fields of a schema."""
         kinds = Number, Integer, Boolean, Category, Vector
         made = cls({name: field_of(schema, name, *kinds, place="columns") for name in names}, **options)
         if made.width > most:
@@ -76,7 +76,7 @@ class FeatureMap:
         return len(self.names)
 
     def points(self, columns: Mapping[str, I64], where: I64 | slice = slice(None)) -> F64:
-        """Of encoded columns, or of some of their rows: (records, width), whole numbers."""
+        """The points of encoded columns, or of some of their rows: (records, width), whole numbers."""
         scaled = np.concatenate([part.columns(columns[name][where]) for name, part in self._parts.items()], axis=1)
         squares = np.einsum("ij,ij->i", scaled, scaled)
         lengths = np.maximum(np.ceil(np.sqrt(squares)), self._least)
@@ -125,7 +125,7 @@ def selected(fields: Mapping[str, Field], data: Any) -> Any:
 
 
 def clipping(field: Field) -> Field:
-    """The same field, which moves what is out of bounds to the bound and refuses missing values."""
+    """Make a field move what is out of bounds to the bound and refuses missing values."""
     return field.replace(missing="error", **({"clip": True} if "clip" in field.parameters() else {}))
 
 

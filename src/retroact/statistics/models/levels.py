@@ -68,7 +68,7 @@ class Levels:
         return found
 
     def read(self, data: Any) -> list[I64]:
-        """Of records to predict, as `FeatureMap.read` takes them."""
+        """Read records to predict, as `FeatureMap.read` takes them."""
         rows, _ = Schema({name: clipping(field) for name, field in self.fields.items()}).encode(
             selected(self.fields, data)
         )

@@ -32,11 +32,11 @@ class Model(ABC):
     kind: ClassVar[str]
     kinds: ClassVar[dict[str, type[Model]]] = {}
     reach: ClassVar[Fraction] = USUAL_REACH
-    """Of its `FeatureMap`."""
+    """The reach of its `FeatureMap`."""
     inputs: ClassVar[str] = "knots"
     """What else its map needs, besides the fields."""
     keys: ClassVar[tuple[str, ...]]
-    """Of its plain form, apart from those of every model."""
+    """The keys of its plain form, apart from those that every model has."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -47,7 +47,7 @@ class Model(ABC):
         self.features, self.records, self.notes, self.error = features, float(records), tuple(notes), error
 
     def to_dict(self) -> dict[str, Any]:
-        """In the types of JSON."""
+        """The model in the types of JSON."""
         own = {key: _listed(part) for key, part in self._parts().items()}
         shared = {"records": self.records, "error": self.error, "notes": list(self.notes)}
         return {"model": self.kind, "version": VERSION, **self.features.to_plain(), **own, **shared}
@@ -56,7 +56,7 @@ class Model(ABC):
 
     @abstractmethod
     def _parts(self) -> dict[str, Any]:
-        """What it has of its own, by its `keys`."""
+        """The parts that only this kind of model has, by its `keys`."""
 
     @classmethod
     @abstractmethod

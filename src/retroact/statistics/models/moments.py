@@ -80,7 +80,7 @@ class Moments(Linear):
         return Contributions(row, coordinate, added[row, coordinate])
 
     def sums(self, rows: Rows, weights: I64, schema: Schema, group: I64, count: int) -> I64:
-        """By products of matrices; a weight multiplies the sum over the records that have it, modulo 2^64."""
+        """Sum by products of matrices; a weight multiplies the sum over the records that have it, modulo 2^64."""
         products = self.products(schema)
         out = np.zeros((count, products.layout.size), dtype=np.int64)
         kinds, kind = np.unique(np.stack([group, weights]), axis=1, return_inverse=True)

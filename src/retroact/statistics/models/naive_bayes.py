@@ -116,7 +116,7 @@ class CategoricalNB(Linear):
         return Answer(model, None, no_interval)
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """Of the probability of a level in a class."""
+        """The error of the probability of a level in a class."""
         _, target = self.form(schema)
         return float(deviations[0]) / max(1.0, records / target.size)
 
@@ -153,7 +153,7 @@ class CategoricalNBModel(ClassModel):
 
     @property
     def probabilities(self) -> dict[str, dict[str, list[float]]]:
-        """By column and level, one for each class."""
+        """The probabilities by column and level, one for each class."""
         return {
             name: dict(zip(self.features.names[name], table.T.tolist(), strict=True))
             for name, table in self._tables.items()
@@ -189,7 +189,7 @@ class CategoricalNBModel(ClassModel):
 
 
 class LevelRows(ClassRows):
-    """The same, where features are levels of columns."""
+    """Rows where features are levels of columns."""
 
     def rows(self, value: Any, error: Any, interval: Any) -> Any:
         tables = value[self._table].items()

@@ -80,7 +80,7 @@ class NearestMeanModel(ClassModel):
 
     @property
     def means(self) -> dict[str, list[float]]:
-        """By feature, one for each class."""
+        """The means by feature, one for each class."""
         return by_feature(self.features, self._means)
 
     def scores(self, data: Any) -> F64:

@@ -2,7 +2,7 @@
 
 The noise of z z' is that of a symmetric matrix with the deviation s on its diagonal and s / sqrt(2) off it: turning the
 coordinates does not change its law, and its largest eigenvalue is about s sqrt(2 d) (semicircle law). No direction in
-which the records vary less than that can be told from noise. Nothing here sees exact sums.
+which the records vary less than that can be distinguished from noise. Nothing here sees exact sums.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class NoisyMoments:
 
     @cached_property
     def records(self) -> float:
-        """The same, but never too few to divide by."""
+        """The noisy number of records, but never too few to divide by."""
         return max(self.count, LEAST * self.count_deviation)
 
     @cached_property
@@ -74,12 +74,12 @@ class NoisyMoments:
 
     @cached_property
     def raw_spectrum(self) -> tuple[F64, F64]:
-        """Of `centred`: eigenvalues, some perhaps below 0, and eigenvectors."""
+        """The spectrum of `centred`: eigenvalues, some perhaps below 0, and eigenvectors."""
         return eigen(self.centred)
 
     @property
     def spectrum(self) -> tuple[F64, F64]:
-        """The same, with no eigenvalue below 0."""
+        """The spectrum with no eigenvalue below 0."""
         values, vectors = self.raw_spectrum
         return np.maximum(values, 0.0), vectors
 
@@ -100,7 +100,7 @@ def radius(deviation: float, width: int) -> float:
 
 
 def rounded(values: F64, errors: F64 | float) -> F64:
-    """To hundredths of the leading digit of their errors: more digits are noise, and might differ on other machines.
+    """Round to hundredths of the leading digit of the errors: more digits are noise, and depend on the machine.
 
     >>> rounded(np.array([3.14159265, 271.8281828]), np.array([0.02, 30.0])).tolist()
     [3.1416, 271.8]

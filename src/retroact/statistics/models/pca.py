@@ -96,7 +96,7 @@ class PCA(Moments):
         return Answer(model, error, lambda level: around({"variances": variances.tolist()}, error, level))
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """Of a variance."""
+        """The error of a variance."""
         return float(deviations[0]) / LENGTH**2 / max(1, records) / self.products(schema).features.stretch ** 2
 
     def notes(self, schema: Schema, records: int) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def deflated(values: F64, radius: float) -> F64:
 
 
 def _warnings(values: F64, gaps: F64, radius: float) -> Iterator[str]:
-    """From noisy numbers only, since they are published."""
+    """Warnings, from noisy numbers only, since they are published."""
     count = len(gaps)
     noise = int((values[:count] <= radius).sum())
     if noise:

@@ -52,7 +52,7 @@ def table_of(given: Any, names: Sequence[str], count: int, place: str) -> F64:
 
 
 def mapping_of(given: Any, keys: Sequence[str], place: str) -> Mapping[str, Any]:
-    """With these keys and no others."""
+    """Require a mapping with these keys and no others."""
     if not isinstance(given, Mapping):
         raise mismatch("a mapping", given, place)
     check_keys(given, keys, place, keys)

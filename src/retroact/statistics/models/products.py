@@ -47,7 +47,7 @@ BLOCK = 1 << 22
 
 
 class Shares(NamedTuple):
-    """Of the squared norm: of z z', z y' and y^2."""
+    """The shares of z z', z y' and y^2 in the squared norm."""
 
     squares: Fraction = Fraction(0)
     targets: Fraction = Fraction(0)
@@ -103,7 +103,7 @@ class Products:
 
     @property
     def units(self) -> tuple[int, int, int, int]:
-        """On the diagonal of z z' and off it, of z y', and of y^2; each rounded up."""
+        """The units on the diagonal of z z' and off it, of z y', and of y^2; each rounded up."""
         largest = 1 if self.target is None else self.target.largest
         diagonal = _root(SQUARE**2, self.shares.squares)
         return (

@@ -133,8 +133,8 @@ class _Fitted:
             self.r_squared = round(min(max(explained / spread, 0.0), 1.0), 2)
 
     def _errors(self, own: F64) -> tuple[F64, float]:
-        """To first order in all noise (docs/proofs.md, 11a). Everything is in the coordinates of the eigenvectors, in
-        which the noise of the squares has the same law."""
+        """The errors to first order in all noise (docs/proofs.md, 11a). Everything is in the coordinates of the
+        eigenvectors, in which the noise of the squares has the same law."""
         moments = self._moments
         raw, vectors = moments.raw_spectrum
         values, first = moments.spectrum[0], ONE**2 * moments.records
@@ -210,11 +210,11 @@ class RidgeModel(Model):
 
     @property
     def coefficients(self) -> dict[str, float]:
-        """In units of the target for one unit of the feature."""
+        """The coefficients in units of the target for one unit of the feature."""
         return dict(zip(self.features.names, self._slopes.tolist(), strict=True))
 
     def predict(self, data: Any) -> F64:
-        """Of a frame, columns, records or an array with the columns in order; within the bounds of the target."""
+        """Predict for a frame, columns, records or an array with columns in order; within the bounds of the target."""
         scaled = self.features.read(data) / (LENGTH * self.features.stretch)
         found = self.intercept + scaled @ (self._slopes * self.features.scales)
         low, high = (

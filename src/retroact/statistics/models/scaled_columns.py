@@ -48,7 +48,7 @@ class ScaledColumns(NamedTuple):
     middles: tuple[float, ...]
     scales: tuple[float, ...]
     columns: Callable[[I64], F64]
-    """From encoded values to columns, in steps of 2^-20: (records, names)."""
+    """Turns encoded values into columns, in steps of 2^-20: (records, names)."""
     balanced: slice = slice(0)
     """Those whose sum is 0, so that a constant on all of them predicts nothing."""
     dependent: int = 0
@@ -92,16 +92,16 @@ class Centre(NamedTuple):
         return cls(field.lower, field.upper, shift, -(-span >> shift))
 
     def steps(self, values: I64) -> I64:
-        """From -span to span."""
+        """The steps from -span to span."""
         return (2 * (values - self.lower) - (self.upper - self.lower)) >> self.shift
 
     def scaled(self, values: I64, bits: int) -> F64:
-        """From -1 to 1, in steps of 2^-bits."""
+        """Scale to -1 .. 1, in steps of 2^-bits."""
         return quotient(self.steps(values) << bits, float(self.span))
 
 
 def middle_and_scale(field: Field) -> tuple[float, float]:
-    """Of the bounds of a number: the middle, and half of their distance."""
+    """The middle of the bounds of a number, and half of their distance."""
     return float((field.lower + field.upper) * field.step / 2), float((field.upper - field.lower) * field.step / 2)
 
 
