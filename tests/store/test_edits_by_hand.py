@@ -74,7 +74,7 @@ def place(request, postgres_server):
     folder = Path(tempfile.mkdtemp(prefix="edits"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canonical_blocks, "SIZE", 8)
-        patch.setattr(ra.Key, "claim", lambda key, where=None: None)  # another process would not know of it
+        patch.setattr(ra.Key, "claim", lambda key, where=None, **_: None)  # another process would not know of it
         places = {}
         for name in ("mine", "other", "sibling"):
             path = folder / name
