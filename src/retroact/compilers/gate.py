@@ -67,7 +67,7 @@ class Gate(Parameters):
         return candidates(self.noise, releases, None if self.noise else live, place=f"{place}.gate")
 
     def kind_of_share(self, delta: Fraction) -> Kind:
-        """Of its noise, given its part of delta."""
+        """The kind of share of its noise, given its part of delta."""
         return "pure" if self.noise == "paper" or not delta else "gaussian"
 
 

@@ -113,7 +113,7 @@ class SampleBound(Bound):
         return bool((live - self.limit.at(release)) * denominator + int(shift[0]) >= 0)
 
     def error(self, deviations: F64, records: int) -> float:
-        """In ranks of the window, with probability 0.95; not a number where that is unknown."""
+        """The error in ranks of the window, with probability 0.95; not a number where that is unknown."""
         return rank_error(self.statistic, self.schema, records, 0.05)
 
     def expected_error(self, index: int, records: int, level: float | None = None) -> float:
@@ -148,7 +148,7 @@ class SampleBound(Bound):
 
     @cached_property
     def cost(self) -> Cost:
-        """Of all runs, without the gate."""
+        """The cost of all runs, without the gate."""
         return self.statistic.settled_cost(self.grant)
 
     @property

@@ -69,7 +69,7 @@ class Smoothed:
 
     @property
     def guarantee(self) -> Guarantee:
-        """That of the base, with its retroactivity."""
+        """The guarantee of the base, with its retroactivity."""
         own = self.base.guarantee
         unit = own.unit.replace(NOT_RETROACTIVE, MARGINALLY_RETROACTIVE)
         if unit == own.unit:

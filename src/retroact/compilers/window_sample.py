@@ -284,7 +284,7 @@ class WindowSample(Statistic):
         return NoisySumsBound(self, grant) if self.pays_together else SampleBound(self.resolved(grant), grant)
 
     def settled_cost(self, grant: Grant) -> Cost:
-        """Of a resolved sample, without its gate."""
+        """The cost of a resolved sample, without its gate."""
         return self._cost(_reach(grant.reach, grant.place), self._failures(grant.failure, grant.place)[1])
 
 

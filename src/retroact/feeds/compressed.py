@@ -15,7 +15,7 @@ from ..errors import InputError
 
 SUFFIXES = (".gz", ".gzip", ".zst", ".zstd")
 PIECE = 1 << 10
-"""At most 32 MB in Zstandard, where four bytes may stand for 128 KB."""
+"""The bytes read at a time: at most 32 MB in Zstandard, where four may stand for 128 KB."""
 WINDOW = 1 << 27
 """How far back Zstandard may refer, as its own program allows by default."""
 OUT = 1 << 19

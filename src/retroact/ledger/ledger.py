@@ -30,7 +30,7 @@ class Change(msgspec.Struct, frozen=True, eq=False):
     """Data_i - Data_{i-1} as signed copies, in no particular order, and how many operations had no effect."""
 
     rows: Rows
-    """With their stamps."""
+    """The records with their stamps."""
     weights: I64
     """Copies gained (above zero) or lost (below)."""
     added: int

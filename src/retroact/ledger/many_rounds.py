@@ -20,7 +20,7 @@ from .registers import RegisterEdit, Registers
 
 
 class RoundCounts(msgspec.Struct, frozen=True):
-    """As a `Change` has them, of one round."""
+    """The counts of one round, as a `Change` has them."""
 
     added: int
     removed: int
@@ -36,7 +36,7 @@ class RoundChanges(msgspec.Struct, frozen=True, eq=False):
     """Signed copies, each with its round; and what all rounds do together."""
 
     rows: Rows
-    """With their stamps."""
+    """The records with their stamps."""
     weights: I64
     rounds: I64
     counts: list[RoundCounts]

@@ -115,7 +115,7 @@ class Multiset:
             self._spare = old
 
     def repack(self, words: Words) -> None:
-        """The same keys in another layout."""
+        """Move the keys to another layout."""
         self._words, self._counts, self._spare = words, self.counts.copy(), None
 
     def _rewritten(self, edit: MultisetEdit) -> tuple[Words, I64, int]:

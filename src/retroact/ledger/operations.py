@@ -149,7 +149,7 @@ class Operations(msgspec.Struct, frozen=True, eq=False):
         return np.flatnonzero(placing)
 
     def without_records(self, barred: Mask, barred_placed: Mask, now: int) -> Operations:
-        """Without some additions. One with an id still empties the id, unless its stamp is in the future."""
+        """Leave out some additions. One with an id still empties the id, unless its stamp is in the future."""
         places = self.places
         happens = np.ones(len(self.ids), dtype=np.bool_)
         happens[places[barred_placed & (self.placed.stamps > now)]] = False
@@ -164,7 +164,7 @@ class Operations(msgspec.Struct, frozen=True, eq=False):
         )
 
     def until(self, round: int) -> Operations:
-        """Without records that are stamped after a round, as if they had not arrived."""
+        """Leave out records that are stamped after a round, as if they had not arrived."""
         added, placed = self.added.stamps > round, self.placed.stamps > round
         return self.without_records(added, placed, round) if added.any() or placed.any() else self
 

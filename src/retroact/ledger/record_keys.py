@@ -115,7 +115,7 @@ class RecordKeys:
         self._tables = [*self.texts.values(), subjects]
 
     def _repack(self, widths: Widths, texts: Mapping[str, I64], subjects: I64 | None, held: Sequence[Held]) -> None:
-        """The same records in another layout, computed before anything is written."""
+        """Move the records to another layout, computed before anything is written."""
         target = KeyLayout(self.schema, widths)
         repacked = [self.layout.repacked(each.words, target, texts, subjects) for each in held]
         for each, words in zip(held, repacked, strict=True):

@@ -98,7 +98,7 @@ class Registers:
         slots = self._ids.find(texts, mark)
         unknown = np.flatnonzero(slots < 0)
         if len(unknown):
-            # behind the others, one for each that is different
+            # after the others, one for each that is different
             slots[unknown] = grouped(texts[unknown], mark[unknown]) + self._ids.size
         return Events(texts, mark, slots, self._ids.size, self._ids.size + len(unknown))
 
@@ -196,7 +196,7 @@ class Registers:
             self._words = _resized(self.words, self._ids.size)
 
     def repack(self, words: Words) -> None:
-        """The same records in another layout."""
+        """Move the records to another layout."""
         self._words = words
         self._index.drop()
 

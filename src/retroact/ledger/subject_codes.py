@@ -79,7 +79,7 @@ class SubjectCodes:
         return codes
 
     def find(self, who: Sequence[str | bytes]) -> I64:
-        """The same for names, or their SHA-256."""
+        """Find the codes of names, or of their SHA-256."""
         names: dict[Any, Any] = {}
         if any(isinstance(each, bytes) for each in who):
             names = by_digest(who, self._table[self._table.numbers()])

@@ -225,7 +225,7 @@ def _empty(count: int) -> NDArray[np.int32]:
 
 
 def resized(array: AnyArray, capacity: int) -> AnyArray:
-    """The same entries, padded with zeros."""
+    """Copy the entries to this capacity, padded with zeros."""
     new = np.zeros(capacity, dtype=array.dtype)
     new[: min(len(array), capacity)] = array[:capacity]
     return new

@@ -34,7 +34,7 @@ class About:
     left: int | None
     """How many are left; None if no number of rounds was promised."""
     costs: Sequence[tuple[str, str, str]]
-    """For each statistic, its share of the budget, and its error in the worst round."""
+    """The share of the budget and the error in the worst round of each statistic."""
     records: int
     """How many records the errors of means are for: the declared number, whatever the true one is."""
     durable: bool

@@ -98,7 +98,7 @@ def _whisker(panel: Panel, x: float, value: float | None, low: float | None, hig
 
 
 def _range(marks: Sequence[ChartMark], *, zero: bool = False) -> tuple[float, float]:
-    """From the lowest to the highest of what is drawn, with zero where it is near."""
+    """The range from the lowest to the highest of what is drawn, with zero where it is near."""
     found = [as_number(part) for m in marks if as_number(m.value) is not None for part in (m.value, m.low, m.high)]
     numbers = [part for part in found if part is not None] or [0.0, 1.0]
     low, high = min(numbers), max(numbers)
@@ -180,7 +180,7 @@ def _bar(panel: Panel, y: float, name: str, mark: ChartMark) -> Markup:
 
 
 def _dots(chart: Dots, width: int) -> tuple[Markup, float]:
-    """In the plane of two coordinates, or on a line; areas are proportional to weights."""
+    """Draw dots in the plane of two coordinates, or on a line; areas are proportional to weights."""
     xs = _spread([place[0] for place in chart.places])
     ys = _spread([place[1] for place in chart.places]) if len(chart.axes) > 1 else (-1.0, 1.0)
     panel = Panel(74, 26, width - 98, 300 if len(chart.axes) > 1 else 90, xs, ys)

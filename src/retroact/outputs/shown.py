@@ -20,7 +20,7 @@ class Shown(Tabular):
 
     @abstractmethod
     def _shown_form(self) -> TableForm:
-        """Of its table."""
+        """The form of its table."""
 
     @abstractmethod
     def _title(self) -> str:

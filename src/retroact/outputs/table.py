@@ -25,7 +25,7 @@ FIXED = (
 )  # fmt: skip
 Span = tuple[datetime, datetime]
 Threshold = Callable[[str, int], float | None]
-"""By statistic and round, the noisy count from which a bin is published."""
+"""The noisy count from which a bin is published, by statistic and round."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -123,7 +123,7 @@ class TableForm:
         return [column.name for column in self.columns]
 
     def only(self, statistic: str) -> TableForm:
-        """For the releases of one statistic."""
+        """Restrict the form to the releases of one statistic."""
         own = {statistic: self._statistics[statistic]}
         return TableForm(own, span=self._span, zone=self._zone, testing=self.testing, threshold=self.threshold)
 

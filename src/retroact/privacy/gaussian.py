@@ -51,7 +51,7 @@ def largest_mu(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def delta_of(mu: float, epsilon: float) -> float:
-    """For display: floats, with an absolute error of about 1e-15."""
+    """Delta for display: floats, with an absolute error of about 1e-15."""
     if mu == 0:
         return 0.0
     first = upper_tail_float(epsilon / mu - mu / 2)

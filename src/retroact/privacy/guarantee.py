@@ -30,7 +30,7 @@ class Guarantee:
         return self._group(count, f"{count} operations")
 
     def for_subject(self, records: int) -> Guarantee:
-        """For everything a person ever adds or deletes, promised to be at most ``records`` records.
+        """The guarantee for everything a person ever adds or deletes, promised to be at most ``records`` records.
 
         For linear statistics the whole life of a record, from addition to deletion, is one interval, so a person with
         c records costs c operations, not 2c.

@@ -49,7 +49,7 @@ class Field(Parameters, ABC):
     width: int = 1
     """Integers in one encoded value."""
     shape: tuple[int, ...] = ()
-    """Of one encoded value; (width,) for a vector."""
+    """The shape of one encoded value; (width,) for a vector."""
     interned: ClassVar[bool] = False
     """Whether the encoded form is text, which the ledger replaces by a code."""
     lower: int = 0

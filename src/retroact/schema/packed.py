@@ -103,7 +103,7 @@ class Coded(Packed):
         return cls([word for part in parts for word in part.words], np.concatenate(codes))
 
     def used(self) -> Coded:
-        """The same column without unused words, which may be anything."""
+        """Return the column without unused words, which may be anything."""
         present = np.bincount(self.codes, minlength=len(self.words)) > 0
         if present.all():
             return self

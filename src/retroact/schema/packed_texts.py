@@ -57,7 +57,7 @@ class PackedTexts(Packed):
         return type(self)(self.data, self.starts[rows], self.sizes[rows], present)
 
     def where(self, present: Mask) -> Self:
-        """The same, with all others missing."""
+        """Return the texts at these positions, with all others missing."""
         present = present if self.present is None else present & self.present
         if present.all():
             return self

@@ -52,7 +52,7 @@ class Schema:
 
     @classmethod
     def from_spec(cls, mapping: Mapping[str, Any], *, place: str = "schema") -> Schema:
-        """From the `[schema]` table of a specification."""
+        """Read the `[schema]` table of a specification."""
         if not isinstance(mapping, Mapping):
             raise mismatch("a table of fields", mapping, place)
         return cls({name: Field.from_spec(table, f"{place}.{name}") for name, table in mapping.items()})
@@ -119,7 +119,7 @@ class Schema:
         }
 
     def _completed(self, record: Mapping[str, Any], place: str | None) -> Mapping[str, Any]:
-        """With None for optional fields that it lacks."""
+        """Complete a record with None for optional fields that it lacks."""
         whole = {**dict.fromkeys(self.optional), **record}
         if whole.keys() != self.fields.keys():
             self._refuse_names(record, place)

@@ -214,7 +214,7 @@ def near_calendar(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 def _tick(unit: str, count: int) -> Fraction:
-    """In seconds."""
+    """The length of a tick in seconds."""
     return count * (Fraction(_SECONDS[unit]) if unit in _SECONDS else Fraction(1, 10 ** _FRACTIONS[unit]))
 
 

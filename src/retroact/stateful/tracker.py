@@ -14,7 +14,7 @@ in general there is none.
 
 **Privacy.** Item level, which is stronger than the level of one operation that streams have: any of the additions and
 deletions of *one value* may be left out. Noise: `Continual`, with its sensitivity in `longest_shift`; doubling:
-`AboveThreshold`; behind the last level: `Lazy`; their composition: `TrackerDesign`. A round may hold many updates: a
+`AboveThreshold`; after the last level: `Lazy`; their composition: `TrackerDesign`. A round may hold many updates: a
 value still flips at most once in it, and all that the proofs use of a round is that one value changes the count by at
 most 1. The guarantee is for histories that do not depend on the answers. Rebuilt from the published outline with
 different constants: a Schauder tree instead of the dyadic one, gates for one-sided counts, and levels only up to where

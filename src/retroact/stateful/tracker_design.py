@@ -1,7 +1,7 @@
 """Everything about a flippancy tracker that does not depend on data: levels, noise, thresholds, budget.
 
 **Privacy.** With a known bound w one `Continual` gets all of rho. Without it, level j = 0 .. J runs one for w = 2^j
-over the whole horizon, `Lazy` releases stand behind them, and J + 1 times `AboveThreshold` says when to leave a level.
+over the whole horizon, `Lazy` releases follow the last, and J + 1 times `AboveThreshold` says when to leave a level.
 What is published is a function of all of these, each of which is private on its own (a level that is not shown costs
 too), so their rhos add up: (J + 2) parts of (1 - 1/5) rho / (J + 2), and (J + 1) gates of epsilon^2 / 2 = (1/5) rho /
 (J + 1). rho is the largest with an epsilon at delta within the budget (`ZeroConcentratedDP`).

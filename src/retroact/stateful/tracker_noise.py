@@ -126,7 +126,7 @@ def _best(levels: int, price: int) -> int:
 
 
 def node_variance(process: Schauder, flips: int, rho: Fraction) -> Fraction:
-    """Of every node, rounded up."""
+    """The variance of every node, rounded up."""
     return Fraction(math.ceil(longest_shift(process.levels, flips) / (2 * rho) * 2**20), 2**20)
 
 
@@ -202,7 +202,7 @@ class Lazy:
         return (round - 1) % self.every == 0
 
     def noise(self, round: int) -> int:
-        """Of the release due in this round."""
+        """The noise of the release due in this round."""
         return int(self.law.sample(self._coins.words([0], [(round - 1) // self.every]))[0, 0])
 
 

@@ -138,7 +138,7 @@ def block_length(name: str) -> int | None:
 
 
 def _half_width(process: Process, case: Case) -> float:
-    """In the worst release, or in the worst of a sample that visits every phase of blocks and trees."""
+    """The half-width in the worst release, or in the worst of a sample that visits every phase of blocks and trees."""
     looked = some_rounds(case.stream.releases or 1, LOOKED_AT)
     worst = int(looked[int(np.argmax(process.variances(looked, case.p)))])
     return ONE_COUNT.mechanism(process, case.share).half_width(worst, 0, LEVEL)

@@ -80,5 +80,5 @@ class MappedBound(WrapperBound):
 
 
 def _jittered(value: float, shared: Coins, fresh: Coins) -> float:
-    """For the example."""
+    """Add jitter, for the example."""
     return value + int(fresh.words([0], [0]).block(0)[0][0, 0] % 7)

@@ -102,7 +102,7 @@ class Engine:
         self.running = {name: Running(specification, name, coins, ledger, last) for name in specification.statistics}
 
     def at(self, last: int) -> Engine:
-        """The same engine with the totals of another round, from the records stamped up to it."""
+        """Return an engine with the totals of another round, from the records stamped up to it."""
         return Engine(self._specification, self._coins, self._ledger, self.origin, last, self.guarantee, self.form)
 
     @property

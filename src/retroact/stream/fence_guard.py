@@ -193,7 +193,7 @@ class FenceGuard:
         if mark != self._left:
             self.fence.advance(mark)
             self._left = mark
-        # a restore is settled once the round that had to wait is behind the fence
+        # a restore is settled once the fence has passed the round that had to wait
         if self._owed is not None and core.round - 1 > self._owed.round:
             self._owed = None
             self._store.write_notes({"owed": ""})

@@ -1,8 +1,8 @@
 """Several rounds in one pass: they end one after the other, and are computed and published together.
 
 **Privacy.** The releases are those of the rounds one by one, byte for byte, and none is published before all of them
-are computed and, in a store, committed. **Retroactivity.** A pass keeps nothing of its own: what is left of it are the
-data of its last round.
+are computed and, in a store, committed. **Retroactivity.** A pass keeps nothing: what is left of it are the data of its
+last round.
 
 While a pass goes on, the rounds that ended wait in memory; the ledger, the totals and the store are those of the round
 before the first of them. Nothing that came in is acknowledged before they are settled.

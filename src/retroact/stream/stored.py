@@ -152,7 +152,7 @@ def untouched(store: Store) -> bool:
 def _with_columns(
     store: Store, given: Specification, columns: Mapping[str, Any]
 ) -> tuple[Specification, dict[str, str]]:
-    """With the stored roles of columns, which given ones must equal: a command changes them."""
+    """Take the stored roles of columns, which given ones must equal: a command changes them."""
     stored = given.replace(columns=columns.get("columns"), sources=columns.get("sources"))
     if not columns_written(given) or columns_written(given) == columns_written(stored):
         return stored, {}

@@ -61,7 +61,7 @@ class Shop:
     orders: tuple[Order, ...]
 
     def without(self, customer: int) -> Shop:
-        """The same shop, in which this customer never existed."""
+        """Return the shop in which this customer never existed."""
         return replace(self, orders=tuple(order for order in self.orders if order.customer != customer))
 
     def of(self, customer: int) -> list[Order]:

@@ -236,7 +236,7 @@ class GridRegions(RegionScheme):
         return Leaves(level.means[opened][much], left[much], variance[much], level.spread[opened][much])
 
     def _merged(self, level: Level, records: float) -> Level | None:
-        """With few records, the cells of the first level are merged until a typical one stands out."""
+        """Merge, if records are few, the cells of the first level until a typical one stands out."""
         depth, fan = level.depth, 1
         while depth > 0 and records / 2**depth < KEEP * level.noise * math.sqrt(fan):
             depth, fan = depth - 1, fan * 2

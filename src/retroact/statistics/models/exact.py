@@ -52,7 +52,7 @@ def eigen(matrix: F64) -> tuple[F64, F64]:
 
 
 def _tridiagonal(matrix: F64) -> tuple[list[float], list[float], F64]:
-    """By Householder reflections: diagonal, subdiagonal, and the orthogonal matrix, by rows."""
+    """Reduce by Householder reflections: diagonal, subdiagonal, and the orthogonal matrix, by rows."""
     size = len(matrix)
     left = np.tril(matrix)
     left = left + np.tril(left, -1).T
