@@ -124,7 +124,7 @@ def test_crossfade_noise_spends_what_it_is_granted_and_no_more(options):
     assert (result.verdict, result.void) == ("passed", False), result.found
     least = 0.55 if options["horizon"] is None else 0.9  # pairs within the first epoch cost less than is granted
     assert least < float(result.measured["cost of the pair, of the share"]) <= 1
-    assert 0.9 * least**0.5 < float(result.measured["share of the claim that was proven"]) < 1
+    assert 0.8 * least**0.5 < float(result.measured["share of the claim that was proven"]) < 1
 
 
 def test_position_0_as_a_round_is_proven_to_lose_more(monkeypatch):

@@ -63,7 +63,7 @@ class GroupedOptions(click.Command):
                 formatter.write_dl(records)
 
 
-class Words(click.Choice[str]):
+class OneOf(click.Choice[str]):
     """Words that the help and the shell offer. Whoever reads the option refuses all others, and says why."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -126,7 +126,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any], default: Any) -> clic
         settings["is_flag"] = True
     else:
         type = _type(kind, about["limits"])
-        metavar = about["metavar"] or (None if isinstance(type, Words) else METAVARS.get(kind))
+        metavar = about["metavar"] or (None if isinstance(type, OneOf) else METAVARS.get(kind))
         settings |= {"type": type, "metavar": metavar}
     if default is not None:
         settings |= {"default": default, "show_default": kind is not bool}
@@ -139,7 +139,7 @@ def _type(kind: Any, limits: dict[str, Any]) -> Any:
     if issubclass(kind, Enum):
         return click.Choice(kind)
     if "words" in limits:
-        return Words(limits["words"])
+        return OneOf(limits["words"])
     if limits:
         return (click.IntRange if kind is int else click.FloatRange)(**limits)
     return kind
