@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import retroact as ra
@@ -27,6 +27,7 @@ from retroact.schema import Schema
 from retroact.stream.columns import Columns
 from retroact.stream.grid import Grid
 from retroact.stream.rounds import Rounds
+from support.tiers import examples
 
 FIELDS = {
     "amount": ra.Number(0, 500, step="0.01"),
@@ -205,13 +206,13 @@ def both(content: bytes, options: Options, schema: Schema, size: int = 1 << 20, 
     assert quick == slow, content
 
 
-@settings(max_examples=300)
+@examples(1500)
 @given(files(), st.integers(0, 9))
 def test_a_block_and_its_rows_say_the_same(file: tuple[bytes, Options, Schema], after: int) -> None:
     both(*file, after=max(0, after - 5))
 
 
-@settings(max_examples=300)
+@examples(1500)
 @given(files(), st.sampled_from([1, 30, 90]), st.booleans(), st.booleans())
 def test_small_blocks_and_their_rows_say_the_same(
     file: tuple[bytes, Options, Schema], size: int, follow: bool, holds: bool

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import retroact as ra
@@ -19,6 +19,7 @@ from retroact.feeds.play import open_feed
 from retroact.feeds.readers import repeated_keys
 from retroact.feeds.refusals import Refusals
 from retroact.schema import field, object_cells
+from support.tiers import examples
 
 FIELDS = {
     "amount": ra.Number(-500, 500, step="0.01"),
@@ -168,7 +169,7 @@ def test_lines_in_bulk_are_what_they_are_one_by_one(tmp_path: Path, monkeypatch:
         taken[changes is not None] += 1
         return changes
 
-    @settings(max_examples=1500)
+    @examples(1500)
     @given(st.integers(0, 2**32), st.sampled_from(COLUMNS), st.booleans(), st.sampled_from([200, 600, 4000]))
     def compare(seed: int, columns: Any, checked: bool, block: int) -> None:
         path.write_bytes(Writer(seed).content())
