@@ -5,6 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # After everything else: some of its files are named like packages.
@@ -28,3 +29,13 @@ def pytest_collection_finish() -> None:
     """All modules and thousands of tests stay to the end: the garbage collector need not look at them again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def near_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a horizon, searches for the worst change look at four times the first epoch; in the slow tier, at
+    sixteen times."""
+    from retroact.testing import crossfade_costs
+
+    if settings.default.max_examples < 100:
+        monkeypatch.setattr(crossfade_costs, "ENDLESS", 1 << 12)

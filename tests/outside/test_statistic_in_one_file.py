@@ -16,6 +16,8 @@ from retroact.audit.work import Piece
 from retroact.cli import main
 from retroact.testing import check_examples, every_example
 
+pytestmark = pytest.mark.usefixtures("near_changes")
+
 FILE = """
 epsilon = 40.0
 horizon = 8
@@ -93,7 +95,7 @@ def test_it_is_planned_explained_and_run(installed, capsys):
 
 
 def test_its_examples_alone_bring_every_generic_check(spec):
-    found = check_examples(type(spec.statistics["together"]), pairs=4, draws=600)
+    found = check_examples(type(spec.statistics["together"]), pairs=4, draws=300)
     assert list(found) == ["covariance", "covariance, window"]
     for ran in found.values():
         assert {"twin", "sensitivity", "noise law", "missing values", "published numbers", "published law"} <= set(ran)

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import retroact as ra
@@ -19,6 +19,7 @@ from retroact.store.tables import tables
 from retroact.testing import Shape, StreamAlgorithm, history, run, uniting_pairs
 from retroact.testing.strategies import histories
 from retroact.testing.strategies import uniting_pairs as drawn_pairs
+from support.tiers import examples
 
 KEY = ra.Key.for_testing(21)
 
@@ -182,7 +183,7 @@ def test_the_pairs_have_something_to_show():
     assert full == 12
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(drawn_pairs(SHAPE), st.integers(0, 1 << 30))
 def test_twins_on_disk(pair, seed):
     with Played() as played:
@@ -196,7 +197,7 @@ def test_twins_in_postgres(postgres_url, seed):
         check_twins(played, pair, seed, copies=False)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(histories(SHAPE), st.integers(0, 1 << 30), st.sampled_from([None, 1, 3]))
 def test_opened_again_and_again_on_disk(base, seed, chunk):
     with Played() as played:
@@ -209,7 +210,7 @@ def test_opened_again_and_again_in_postgres(postgres_url, seed):
         check_breaks(played, history(SHAPE, Random(seed)), seed, 3)
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(histories(SHAPE), st.integers(2, 6))
 def test_other_batches_are_the_same_stream(base, chunk):
     with Played() as played:

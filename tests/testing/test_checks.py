@@ -66,6 +66,8 @@ from support.planted import (
 )
 from support.tiers import in_full
 
+pytestmark = pytest.mark.usefixtures("near_changes")
+
 SHAPE = Shape(values=(1e17, 1.0, 2.0, 3.0), rounds=6)
 
 
