@@ -168,3 +168,9 @@ def test_measures_and_categories_are_both_proposed(kinds: str, expected: str) ->
     of: dict[str, Kind] = {"t": "text", "n": "number"}
     columns = {f"c{i}": of[kind] for i, kind in enumerate(kinds)}
     assert [*proposed(FileHeader(columns, False)).fields] == [f"c{i}" for i in expected]
+
+
+def test_a_long_first_cell_is_looked_at_once(tmp_path, program) -> None:
+    """To look at it from every digit on would take minutes."""
+    (tmp_path / "long.csv").write_text(f"{'1' * 130_000}x,age\nb,2\n")
+    assert program("init", str(tmp_path / "long.csv"), "--out", str(tmp_path / "r.toml")).code == 0

@@ -54,7 +54,7 @@ _ARROW: dict[Kind, re.Pattern[str]] = {
     "vector": re.compile(r"fixed_size_list<\w+: (float|double)[^>]*>\[(\d+)\]"),
 }
 _VALUE = re.compile(
-    r"[\W\d_]*\d[\W\d_]*"  # digits and signs: a number, a date, a time, a sum of money, a telephone number
+    r"(?=\D*\d)[\W\d_]+"  # digits and signs: a number, a date, a time, a sum of money, a telephone number
     r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}(T|\b).*|\d{1,2}:\d\d.*|\d{1,2}\W(MONTHS)\w*\W\d+.*|(MONTHS)\w* \d{1,2}, ?\d{4}.*"
     r"|[^@\s]+@[^@\s]+|\w+://.*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|true|false".replace(
         "MONTHS", "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
